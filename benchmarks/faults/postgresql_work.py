@@ -41,6 +41,17 @@ def _clients(count: int, work: Callable[[Session], object]) -> Callable[[Scene],
     return make
 
 
+def _every_table(scene: Scene) -> None:
+    """Nine in ten of the locks for which the server has room, in one transaction."""
+    for first in range(0, 1100, 50):
+        tables = " ".join(f"CREATE TABLE part_{n} (id int);" for n in range(first, first + 50))
+        scene.sql(tables)
+    run = scene.session()
+    run("BEGIN")
+    for n in range(1100):
+        run(f"LOCK TABLE part_{n} IN SHARE UPDATE EXCLUSIVE MODE")
+
+
 def _storm(scene: Scene) -> None:
     """Twelve clients that connect for each statement."""
 
@@ -320,6 +331,31 @@ HOUSEKEEPING = (
         ),
     ),
     Fault(
+        "a sequence at its end",
+        "housekeeping",
+        frozenset({"sequence_used_up"}),
+        make=_set("CREATE TABLE ticket (id smallserial PRIMARY KEY)", "SELECT setval('ticket_id_seq', 32767)"),
+        treat=_filled(
+            "TYPE bigint", "ALTER TABLE ticket ALTER id TYPE bigint", "ALTER SEQUENCE ticket_id_seq AS bigint"
+        ),
+    ),
+    Fault(
+        "foreign keys left off after a load",
+        "housekeeping",
+        frozenset({"constraints_not_checked"}),
+        make=_set(
+            "ALTER TABLE orders ADD FOREIGN KEY (customer_id) REFERENCES customers NOT VALID",
+            "ALTER TABLE orders DISABLE TRIGGER ALL",
+        ),
+    ),
+    Fault(
+        "a published table without a key",
+        "housekeeping",
+        frozenset({"published_without_identity"}),
+        {"wal_level": "logical"},
+        make=_set("CREATE TABLE event (n int)", "CREATE PUBLICATION events FOR TABLE event"),
+    ),
+    Fault(
         "temp_file_limit hit",
         "housekeeping",
         frozenset({"temporary_files_limited"}),
@@ -499,6 +535,23 @@ CONCURRENCY = (
         "concurrency",
         frozenset({"one_row_contended", "row_locks"}),
         make=_clients(16, lambda run: (run("BEGIN"), run(HOT), run("SELECT pg_sleep(0.02)"), run("COMMIT"))),
+        treatable=False,
+    ),
+    Fault(
+        "forty sessions that compute",
+        "concurrency",
+        frozenset({"sessions_crowd"}),
+        make=_clients(
+            40, lambda run: run("SELECT count(*) FROM orders a, orders b WHERE b.id < 20 AND a.id % 7 = b.id")
+        ),
+        treatable=False,
+    ),
+    Fault(
+        "a transaction over thousands of tables",
+        "concurrency",
+        frozenset({"lock_table_full"}),
+        {"max_locks_per_transaction": "10"},
+        make=_every_table,
         treatable=False,
     ),
     Fault("deadlocks", "concurrency", frozenset({"deadlocks"}), make=_deadlocks, seconds=30, treatable=False),

@@ -17,6 +17,8 @@ P99Of = Literal["statement", "transaction", "command"]
 TAKEN = "host.taken_share"
 """The share by which others slowed the server, as its agent sees it."""
 MOST_TAKEN = 0.99
+NOW = "_now"
+"""Ends the name of a gauge's last value in a window, whose mean has the gauge's own name."""
 LONGEST_TEXT = 200
 """Characters of a name that a window brings."""
 MOST_TEXTS = 50

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lutra_models.symptoms import KINDS, CureRow, SymptomRow, of_engine
+from lutra_models.symptoms.rows import HARMS
 
 from tests.docs.pages import ROOT
 
@@ -22,9 +23,9 @@ says how to use them. This page is written from `models/lutra_models/symptoms/*.
 
 A symptom shows where its condition holds and its measure has reached the first bound; at the second it has its full
 strength. Formulas speak bytes and milliseconds. `count of` and `rate of` read a counter of all windows, `mean of`,
-`most of` and `least of` a gauge, and `newest of` that of the last window, `text of` names that came with it; `seconds`
-is the measured time, `solid_state` 1 where the host says that its disk does not spin. A symptom whose metrics are
-missing stays silent.
+`most of` and `least of` a gauge, `newest of` its last value, and `text of` names that came with the last window;
+`seconds` is the measured time, `solid_state` 1 where the host says that its disk does not spin. A symptom whose metrics
+are missing stays silent.
 """
 
 
@@ -57,6 +58,11 @@ def _row(row: SymptomRow, engines: Sequence[str]) -> Iterator[str]:
     read = sorted(row.names & row.measured.keys())
     yield from (f"- `{n}` = {row.measured[n].how} of `{row.measured[n].metric}`" for n in read)
     yield from (f"- `{name}` = `{formula}`" for name, formula in row.numbers.items())
+    yield f"- at stake: {HARMS[row.harm][1]}" + ("" if row.share.text == "1" else f"; the share of it is `{row.share}`")
+    if row.noted is not None:
+        yield f"- a note from {row.noted:g} on"
+    if row.follows:
+        yield f"- may come of {', '.join(f'`{n}`' for n in row.follows)}"
     if row.memory_short:
         yield "- while it shows, no setting that takes more memory is raised"
     condition = "" if row.given.text == "1" else f", where `{row.given}`"

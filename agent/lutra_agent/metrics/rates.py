@@ -1,5 +1,8 @@
 """Two samples become a window: counters become rates, gauges their mean. A rate is never negative.
 
+A gauge that moved is there twice, so that ages, counts and switches are told as they are: its last value as
+`<collector>.<gauge>_now`.
+
 A window that spans a restart of the server or a jump of the clock is discarded whole: half of it would be a guess.
 Where the counters of one collector alone started again, that collector is left out and the others are kept.
 """
@@ -8,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+
+from lutra_models.metrics import NOW
 
 from lutra_agent.engines.common.telemetry import Reading, Sample
 
@@ -41,7 +46,9 @@ class Span:
 
     @property
     def rates(self) -> dict[str, float]:
-        """`<collector>.<counter>_per_s` and `<collector>.<gauge>`, of the collectors that both samples have."""
+        """`<collector>.<counter>_per_s`, `<collector>.<gauge>` and `<collector>.<gauge>_now`, of the collectors that
+        both samples have.
+        """
         seconds = self.after.monotonic_s - self.before.monotonic_s
         metrics = dict(self.gauges)
         for name, old, new in _pairs(self.before, self.after):
@@ -49,7 +56,10 @@ class Span:
                 if counter in old.counters:
                     metrics[f"{name}.{counter}_per_s"] = (value - old.counters[counter]) / seconds
             for gauge, value in new.gauges.items():
-                metrics[f"{name}.{gauge}"] = (value + old.gauges[gauge]) / 2 if gauge in old.gauges else value
+                first = old.gauges.get(gauge, value)
+                metrics[f"{name}.{gauge}"] = (value + first) / 2
+                if value != first:
+                    metrics[f"{name}.{gauge}{NOW}"] = value
         return metrics
 
 

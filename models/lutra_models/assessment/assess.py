@@ -23,7 +23,7 @@ from lutra_models.catalog import LiveSettings
 from lutra_models.catalog.units import scale
 from lutra_models.catalog.values import factor
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.evidence import CURABLE, Evidence, Finding, Move, harm, way
+from lutra_models.evidence import CURABLE, URGENT, Evidence, Finding, Move, harm, way
 from lutra_models.knobs import Configuration, KnobSpace, Number, Value
 from lutra_models.server import Policy
 from lutra_models.symptoms import Cure, Diagnosis, Symptom
@@ -66,9 +66,14 @@ def assess(
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
     later = {s.name for s in symptoms if cured & set(s.follows)}
-    findings = tuple(
-        sorted((*faults, *strange, *ruled), key=lambda f: (harm(f.ground), f.name in later, -f.worth, f.name))
-    )
+    places = {s.name: place for place, s in enumerate(symptoms) if s.kind in URGENT}
+
+    def rank(finding: Finding) -> tuple[int, int, bool, float, str]:
+        """What is urgent as it is listed, all else by what its cure is worth."""
+        urgent = places.get(finding.name, -1)
+        return harm(finding.ground), urgent, finding.name in later, -finding.worth, finding.name
+
+    findings = tuple(sorted((*faults, *strange, *ruled), key=rank))
     host = live.server.host
     return Evidence(
         version=live.server.version,

@@ -13,12 +13,15 @@ from lutra_models.evidence import harm
 from lutra_models.knobs import Value
 from lutra_models.server import Policy
 from lutra_models.symptoms.offers import Cure, Offers, Wish
-from lutra_models.symptoms.rows import SUM_FACTS, CureRow, Kind, SymptomRow, of_engine
+from lutra_models.symptoms.rows import HARMS, SUM_FACTS, CureRow, Kind, SymptomRow, of_engine
 from lutra_models.symptoms.sentences import statements, told
 from lutra_models.symptoms.span import MeasuredWindow, data_facts
 
 UNBOUNDED = float(2**62)
 """The room for data of which nobody knows how large they are."""
+
+LEAST_SHARE = 0.1
+"""What concerns fewer sessions, or less of the time, is as urgent as what concerns so many."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,20 @@ class Symptom:
     memory_short: bool = False
     """While it shows, no setting that takes more memory is raised."""
     statements: tuple[str, ...] = ()
+    urgency: float = 0.0
+    """The strength, weighted by what is at stake and by the share of the sessions, or of the time, that it concerns."""
+    causes: tuple[str, ...] = ()
+    """Those that it follows and that show as well."""
 
     @property
-    def rank(self) -> tuple[int, float]:
-        """Sorts outages first, then dangers, what costs time, and notes; within a kind, the stronger first."""
-        return harm(self.kind), -self.strength
+    def rank(self) -> tuple[int, bool, float]:
+        """Sorts by harm, as who is woken at night would: first what fails now; then what can lose data or stop the
+        server; then what costs time, by how much; notes last.
+
+        Among those of one kind, causes come before their consequences, and then the more urgent before the less. What
+        is measured goes before what a setting alone suggests, and what harms now before what harms later.
+        """
+        return harm(self.kind), bool(self.causes), -self.urgency
 
 
 @dataclass(frozen=True)
@@ -98,10 +110,34 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
             not_judged.append(row.name)
         else:
             seen += [] if found is None else [found]
+    seen = [replace(s, symptom=ranked) for s, ranked in zip(seen, _ranked([s.symptom for s in seen]), strict=True)]
     seen.sort(key=lambda s: s.symptom.rank)
     offers = Offers(live, policy, memory_short=any(s.symptom.memory_short for s in seen))
     symptoms = tuple(_treated(s, live, offers.cures(s.wishes)) for s in seen)
     return Diagnosis(symptoms, len(windows), seconds, len(rows) - len(not_judged), tuple(not_judged), data)
+
+
+def _ranked(shown: Sequence[Symptom]) -> list[Symptom]:
+    """With its place among the others: what brings about another one that shows is as urgent as that."""
+    named = {s.name: s for s in shown}
+    causes = {s.name: tuple(n for n in s.follows if n in named) for s in shown}
+    urgency = {s.name: s.urgency for s in shown}
+    rising = True
+    while rising:
+        rising = False
+        for name, found in causes.items():
+            for cause in found:
+                alike = harm(named[cause].kind) == harm(named[name].kind)
+                if alike and urgency[cause] < urgency[name]:
+                    urgency[cause], rising = urgency[name], True
+    return [
+        replace(s, urgency=urgency[s.name], causes=causes[s.name], sentence=f"{s.sentence}{_comes_of(causes[s.name])}")
+        for s in shown
+    ]
+
+
+def _comes_of(causes: Sequence[str]) -> str:
+    return f" It may come of {' or '.join(causes)}: see to that first." if causes else ""
 
 
 def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Symptom:
@@ -160,9 +196,10 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
     scope["measured"] = measured
     sentence = told(row.sentence, scope)
     wishes = [_wish(c, scope) for c in row.cures if _asked(c, engine, scope)]
+    weight, _ = HARMS[row.harm]
     symptom = Symptom(
         row.name,
-        row.kind,
+        row.kind_at(measured),
         row.group,
         strength,
         sentence,
@@ -174,6 +211,7 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
         row.source,
         row.follows,
         row.memory_short,
+        urgency=strength * weight * min(max(row.share.number(scope), LEAST_SHARE), 1.0),
     )
     return _Seen(
         symptom,

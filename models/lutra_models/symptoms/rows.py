@@ -25,6 +25,28 @@ KINDS: Mapping[Kind, str] = {
     "enough": "a setting is large enough, or may give memory back",
     "note": "nothing is wrong, and a person may want to know",
 }
+Harm = Literal["work", "data", "server", "time", "perhaps", "access", "later"]
+HARMS: Mapping[Harm, tuple[float, str]] = {
+    "work": (1.0, "the work of clients, now"),
+    "data": (0.95, "data, at the next crash or failover, or already"),
+    "server": (0.9, "the server, within hours or days"),
+    "time": (1.0, "time now, as windows show"),
+    "perhaps": (0.6, "time, as a setting alone suggests"),
+    "access": (0.5, "access, or a known fault of the version"),
+    "later": (0.25, "what will be missed, or will cost, later"),
+}
+"""What is at stake, with its weight among the findings of one kind."""
+GROUPS: Mapping[Harm, frozenset[str]] = {
+    "work": frozenset({"waits", "refusals", "queries", "writes"}),
+    "data": frozenset({"durability", "persistence", "integrity", "archiving"}),
+    "access": frozenset({"access", "safety", "version"}),
+    "later": frozenset({"logging", "watching", "tables", "files", "statistics", "host clock"}),
+}
+"""What is at stake in a danger or a note, unless its row says otherwise; in all other groups the server, or nothing
+before later.
+"""
+LATER = frozenset({"logging", "watching", "tables", "files", "version", "access", "safety", "host clock"})
+"""Groups of which a fault, or time lost elsewhere, harms later, unless its row says otherwise."""
 SPAN_FACTS = ("seconds",)
 """The measured seconds."""
 DATA_FACTS = ("data", "data_room")
@@ -33,6 +55,8 @@ SUM_FACTS = ("memory_sum", "memory_line", "memory_line_bytes")
 """The memory of the active settings in bytes, as the policy counts it; the name of its largest line, and its bytes."""
 HOST = "linux"
 """The catalogue of the host's settings, beside every engine's own."""
+WHOLE = Formula("1")
+"""The share of a symptom that says nothing else: all sessions, or all of the time."""
 WEAKEST = 0.3
 """The strength of a symptom where it begins."""
 
@@ -65,6 +89,9 @@ class SymptomRow:
     of; in a symptom of the kind `enough` they need no more. `measured` is what the formulas read of the windows.
     Without `engines` it is a symptom of the host, beneath any of them. `by_hand` says what a person could do where no
     cure is offered, and `statements` are what that person would execute.
+
+    `harm` is what is at stake, and `share` how much of it: the share of the sessions, or of the time. From `noted` on,
+    short of `begins`, the symptom is a note, so that what grows with its age shows from the start.
     """
 
     name: str
@@ -93,6 +120,10 @@ class SymptomRow:
     statements: tuple[str, ...] = ()
     memory_short: bool = False
     """Whether the host has no memory to spare while it shows: no setting that takes more of it is raised."""
+    share: Formula = WHOLE
+    noted: float | None = None
+    stake: Harm | None = None
+    """What is at stake where it is not the usual of the kind and the group."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -103,6 +134,10 @@ class SymptomRow:
             raise ValueError(f"{self.name}: no setting helps, and {self.settings} are named")
         if self.kind in ("fault", "enough") and not self.settings:
             raise ValueError(f"{self.name}: it speaks of no setting")
+        if self.stake is not None and self.stake not in HARMS:
+            raise ValueError(f"{self.name}: harm {self.stake!r} is none of {get_args(Harm)}")
+        if self.noted is not None and (self.noted < self.begins) != (self.begins < self.full):
+            raise ValueError(f"{self.name}: it is noted from {self.noted} on, which lies beyond begins {self.begins}")
         if wrong := [c.way for c in self.cures if c.way not in get_args(Way)]:
             raise ValueError(f"{self.name}: {wrong[0]!r} is none of {get_args(Way)}")
 
@@ -117,12 +152,43 @@ class SymptomRow:
     def strength(self, measured: float) -> float:
         """From `WEAKEST` where it begins to `most`; 0 where it does not show."""
         way = (measured - self.begins) / (self.full - self.begins)
-        return 0.0 if way < 0 else self.most if way >= 1 else WEAKEST + (self.most - WEAKEST) * way
+        if way < 0:
+            return WEAKEST if self._is_noted(measured) else 0.0
+        return self.most if way >= 1 else WEAKEST + (self.most - WEAKEST) * way
+
+    def kind_at(self, measured: float) -> Kind:
+        """A note short of `begins`."""
+        return self.kind if (measured - self.begins) / (self.full - self.begins) >= 0 else "note"
+
+    def _is_noted(self, measured: float) -> bool:
+        return self.noted is not None and (measured - self.noted) / (self.full - self.noted) >= 0
+
+    @cached_property
+    def harm(self) -> Harm:
+        """What is at stake: as the row says, or as is usual of its kind and group."""
+        if self.stake is not None:
+            return self.stake
+        if self.kind == "outage":
+            return "work"
+        if self.kind in ("danger", "note"):
+            usual: Harm = "server" if self.kind == "danger" else "later"
+            return next((harm for harm, groups in GROUPS.items() if self.group in groups), usual)
+        if self.kind == "enough" or self.group in LATER:
+            return "later"
+        return "time" if self._decisive & self.measured.keys() else "perhaps"
+
+    @property
+    def _decisive(self) -> frozenset[str]:
+        """What decides whether it shows, and how much."""
+        found = self.measure.names | self.given.names
+        for name in reversed([*self.numbers]):  # one may read those before it
+            found |= self.numbers[name].names if name in found else frozenset()
+        return found
 
     @property
     def formulas(self) -> Iterator[Formula]:
         """Its own, those of the defaults apart."""
-        yield from (*self.numbers.values(), self.given, self.measure)
+        yield from (*self.numbers.values(), self.given, self.measure, self.share)
         yield from (f for c in self.cures for f in (c.value, c.when) if f is not None)
 
     @cached_property
@@ -152,7 +218,12 @@ def rows() -> tuple[SymptomRow, ...]:
     files = sorted(
         (f for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")), key=lambda f: f.name
     )
-    return tuple(r for f in files for r in from_document(tomllib.loads(f.read_text(encoding="utf-8"))))
+    found = tuple(r for f in files for r in from_document(tomllib.loads(f.read_text(encoding="utf-8"))))
+    names = {r.name for r in found}
+    for row in found:
+        if strangers := set(row.follows) - names:
+            raise ValueError(f"{row.name}: it follows {sorted(strangers)}, of which nothing is known")
+    return found
 
 
 def of_engine(engine: str) -> tuple[SymptomRow, ...]:
@@ -170,8 +241,6 @@ def from_document(document: Mapping[str, Any]) -> tuple[SymptomRow, ...]:
         raise ValueError(f"two symptoms are called {sorted(twice)[0]}")
     for row in found:
         _verify(row, metrics)
-        if strangers := set(row.follows) - set(names):
-            raise ValueError(f"{row.name}: it follows {sorted(strangers)}, of which nothing is known")
     return found
 
 
@@ -181,10 +250,10 @@ def _row(
     metrics: Mapping[str, Measured],
     defaults: Mapping[str, Formula],
 ) -> SymptomRow:
-    values = {"since": 0, "given": 1, "most": 1.0, "cure": (), "settings": (), **entry}
+    values = {"since": 0, "given": 1, "most": 1.0, "share": "1", "cure": (), "settings": (), **entry}
     cures = tuple(_cure(c) for c in values.pop("cure"))
     numbers = _numbers(entry, document)
-    until = values.pop("until", None)
+    until, noted, stake = values.pop("until", None), values.pop("noted", None), values.pop("harm", None)
     return SymptomRow(
         **{
             **values,
@@ -198,6 +267,9 @@ def _row(
             "full": Formula(values["full"]).number(UNITS),
             "given": Formula(values["given"]),
             "measure": Formula(values["measure"]),
+            "share": Formula(values["share"]),
+            "noted": None if noted is None else Formula(noted).number(UNITS),
+            "stake": stake,
             "settings": tuple(dict.fromkeys((*values["settings"], *(c.setting for c in cures)))),
             "cures": cures,
             "follows": tuple(values.get("follows", ())),
@@ -212,7 +284,7 @@ def _numbers(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str,
     own = {name: Formula(text) for name, text in entry.get("numbers", {}).items()}
     reasons = (c["reason"] for c in entry.get("cure", ()))
     texts = (entry["sentence"], entry.get("by_hand", ""), *entry.get("statements", ()), *reasons)
-    asked = [entry["measure"], entry.get("given", 1)]
+    asked = [entry["measure"], entry.get("given", 1), entry.get("share", "1")]
     asked += [f for c in entry.get("cure", ()) for f in (c["value"], c.get("when", 1))]
     read = {name for text in texts for name, _ in places(text)}
     read |= {name for formula in (*map(Formula, asked), *own.values()) for name in formula.names}

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from lutra_models.metrics import NOW
+
 How = Literal["count", "rate", "mean", "most", "least", "newest", "text"]
 HOWS: tuple[How, ...] = get_args(How)
 RATE = "_per_s"
@@ -19,7 +21,8 @@ LONG_ENOUGH_S = 3000.0
 
 @dataclass(frozen=True)
 class MeasuredWindow:
-    """One window's length and metrics: counters as `<collector>.<counter>_per_s`, gauges as `<collector>.<gauge>`.
+    """One window's length and metrics: counters as `<collector>.<counter>_per_s`, gauges as `<collector>.<gauge>`, and
+    as `<collector>.<gauge>_now` what one that moved was at the end.
 
     `texts` are names of objects at its end, as `<collector>.<text>`: one line each, from a database that nobody trusts.
     """
@@ -35,11 +38,11 @@ class MeasuredWindow:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a formula reads of the windows: `count` and `rate` (per second) of a counter; `mean`, `most`, `least` and
-    `newest` of a gauge, which is the mean within each window; `text` the newest text. Only windows that have the metric
-    take part.
+    """What a formula reads of the windows: `count` and `rate` (per second) of a counter; `mean`, `most` and `least` of
+    a gauge, which is the mean within each window; `newest` what the gauge was at the end of the last window; `text`
+    the newest text. Only windows that have the metric take part.
 
-    An age is read from the newest window: it has all of the past in it, and tells what is true now.
+    An age is the newest one: it has all of the past in it, and tells what is true now.
     """
 
     how: How
@@ -63,11 +66,15 @@ class Measured:
         """None where no window has it. The windows come in the order of time."""
         if self.how == "text":
             return next((w.texts[self.metric] for w in reversed(windows) if self.metric in w.texts), None)
-        found = [(w.seconds, w.metrics[self.reported]) for w in windows if self.reported in w.metrics]
-        if not found:
+        having = [w for w in windows if self.reported in w.metrics]
+        if not having:
             return None
+        if self.how == "newest":
+            last = having[-1].metrics
+            return last.get(f"{self.metric}{NOW}", last[self.metric])
+        found = [(w.seconds, w.metrics[self.reported]) for w in having]
         values = [value for _, value in found]
-        chosen = {"most": max(values), "least": min(values), "newest": values[-1]}.get(self.how)
+        chosen = {"most": max(values), "least": min(values)}.get(self.how)
         if chosen is not None:
             return chosen
         total = sum(seconds * value for seconds, value in found)

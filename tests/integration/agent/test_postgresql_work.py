@@ -49,6 +49,37 @@ def row(server: ScratchPostgres, name: str) -> dict[str, float]:
     return {n: float(v) for n, v in zip(names, values, strict=True) if isinstance(v, int | float | Decimal)}
 
 
+def test_foreign_keys_that_nobody_checks_and_tables_without_a_key_are_counted(shop: ScratchPostgres) -> None:
+    shop.sql("CREATE TABLE event AS SELECT generate_series(1, 20000) AS n")
+    shop.sql("ALTER TABLE bill DISABLE TRIGGER ALL")
+    shop.sql("ALTER TABLE bill ADD CONSTRAINT plausible CHECK (customer > 0) NOT VALID")
+    shop.sql("CREATE PUBLICATION everything FOR TABLE event, bill")
+    assert until(lambda: row(shop, "integrity")["without_key"] == 1)
+    found = row(shop, "integrity")
+    assert (found["unchecked"], found["not_valid"], found["unidentified"]) == (1, 1, 1)
+    for statement in (
+        "ALTER TABLE bill ENABLE TRIGGER ALL",
+        "ALTER TABLE bill DROP CONSTRAINT plausible",
+        "ALTER TABLE event REPLICA IDENTITY FULL",
+    ):
+        shop.sql(statement)
+    mended = row(shop, "integrity")
+    assert (mended["unchecked"], mended["not_valid"], mended["unidentified"]) == (0, 0, 0)
+    shop.sql("DROP PUBLICATION everything")
+    shop.sql("DROP TABLE event")
+
+
+def test_the_locks_of_a_transaction_and_the_age_of_a_statement_are_told(shop: ScratchPostgres) -> None:
+    before = row(shop, "blocking")["relations"]
+    with psycopg.connect(shop.conninfo()) as holder, psycopg.connect(shop.conninfo(), autocommit=True) as sleeper:
+        holder.execute("LOCK TABLE bill, customer IN SHARE MODE")
+        assert row(shop, "blocking")["relations"] >= before + 2
+        thread = threading.Thread(target=sleeper.execute, args=("SELECT pg_sleep(5)",))
+        thread.start()
+        assert until(lambda: row(shop, "sessions")["statement_s"] > 0)
+        thread.join()
+
+
 def test_double_indexes_and_foreign_keys_without_one_are_counted(shop: ScratchPostgres) -> None:
     for _ in range(3):
         shop.sql("SELECT count(*) FROM bill WHERE customer = 7")
@@ -57,6 +88,7 @@ def test_double_indexes_and_foreign_keys_without_one_are_counted(shop: ScratchPo
     assert (found["duplicates"], found["invalid"]) == (1, 0)
     assert found["duplicate_bytes"] > 0
     assert found["foreign_key_share"] > 0.3
+    assert found["foreign_key_rows"] >= 3 * 30000
     shop.sql("CREATE INDEX ON bill (customer)")
     assert row(shop, "indexes")["foreign_keys"] == 0
 

@@ -143,8 +143,15 @@ HOUSEKEEPING = (
         SCANS,
         {"indexes.used_share": 0.4},
         [{"indexes.large_scans": 1700}, {"indexes.foreign_key_share": 0.4}, {"tables.seq_rows": 4000 * 4e3}],
-        says="4,000 scans read large tables whole in 1 h",
-        quiet=[pg(random_page_cost=100)],
+        says="4,000 scans read whole tables in 1 h",
+        quiet=[pg(random_page_cost=100), pg(enable_indexscan="off")],
+    ),
+    Case(
+        "sequence_used_up",
+        pg(),
+        {"sequences.used_share": 1},
+        {"sequences.used_share": 0.9999},
+        says="has used all of them: every further insert that needs one fails",
     ),
     Case(
         "sequence_near_end",
@@ -255,7 +262,7 @@ PLANS = (
         quiet=[pg()],
     ),
 )
-QUEUE = {"blocking.exclusive": 1, "blocking.behind_exclusive": 7, "blocking.longest_wait_s": 25}
+QUEUE = {"blocking.exclusive": 1, "blocking.behind_exclusive": 7, "blocking.longest_wait_s": 25, "activity.active": 9}
 LATCHES = {
     "activity.active": 20,
     "activity.waiting_lwlock": 9,
@@ -278,9 +285,10 @@ CONCURRENCY = (
             "blocking.idle_holders": 1,
             "blocking.prepared_holders": 0,
             "blocking.oldest_holder_s": 300,
+            "activity.active": 8,
         },
-        {"blocking.longest_wait_s": 9},
-        [{"blocking.waiting": 0}, {"blocking.idle_holders": 0}],
+        {"blocking.longest_wait_s": 4.9},
+        [{"blocking.waiting": 0}, {"blocking.idle_holders": 0}, {"blocking.oldest_holder_s": 4}],
         says="wait for a lock: 6, the longest for 40 s. Transactions that hold them up: 2, the oldest",
     ),
     Case(
@@ -290,6 +298,60 @@ CONCURRENCY = (
         {"blocking.longest_wait_s": 2},
         [{"blocking.exclusive": 0}, {"blocking.behind_exclusive": 0}],
         says="VACUUM FULL do: 1. Others that wait for the same table behind them: 7.",
+    ),
+    Case(
+        "sessions_wait_for_reads",
+        pg(),
+        {"activity.active": 10, "activity.waiting_io": 7, "activity.waiting_wal_sync": 1},
+        {"activity.waiting_io": 4.9},
+        [{"activity.active": 1.9}],
+        says="On average 6 of 10 active sessions waited for files",
+    ),
+    Case(
+        "clients_read_slowly",
+        pg(),
+        {"activity.active": 10, "activity.waiting_client": 4},
+        {"activity.waiting_client": 2.9},
+        [{"activity.active": 3, "activity.waiting_client": 1.4}],
+        says="On average 4 of 10 active sessions waited for their clients",
+    ),
+    Case(
+        "foreign_servers_slow",
+        pg(),
+        {"activity.active": 10, "sessions.waiting_extension": 6},
+        {"sessions.waiting_extension": 2.9},
+        [{"activity.active": 1, "sessions.waiting_extension": 0.9}],
+        says="On average 6 of 10 active sessions waited in an extension",
+    ),
+    Case(
+        "sessions_crowd",
+        pg(cores=4),
+        {
+            "activity.active": 40,
+            "activity.waiting_lock": 4,
+            "activity.waiting_io": 3,
+            "activity.waiting_client": 1,
+            "sessions.waiting_extension": 0,
+        },
+        {"activity.active": 23.9},
+        [{"activity.waiting_lock": 21}],
+        says="On average 32 sessions computed at once on 4 processors",
+        quiet=[pg(cores=16)],
+    ),
+    Case(
+        "lock_table_full",
+        pg(),
+        {"blocking.entries": 9000, "blocking.relations": 8000},
+        {"blocking.relations": 5600, "blocking.entries": 5600},
+        says="Transactions hold 9,000 locks, on 8,000 tables and indexes, and the table of locks is made for 7,",
+        quiet=[pg(max_locks_per_transaction=256)],
+    ),
+    Case(
+        "statement_runs_long",
+        pg(),
+        {"sessions.statement_s": 4 * 3600},
+        {"sessions.statement_s": 599},
+        says="A statement has run for 4 h.",
     ),
     Case(
         "one_row_contended",
@@ -361,7 +423,6 @@ CONCURRENCY = (
         pg(idle_session_timeout="1s"),
         quiet=[pg(), pg(idle_in_transaction_session_timeout="5s")],
     ),
-    Case("old_snapshots_end", pg(old_snapshot_threshold="1h"), quiet=[pg(), pg("16")]),
 )
 PLANS_LOGGED = {"watching.plans": 1, "watching.plans_ms": 0, "watching.plans_share": 1, "watching.plans_analyze": 1}
 LOGGING = (

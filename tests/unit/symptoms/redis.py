@@ -468,7 +468,7 @@ REDIS_COSTS = (
         {**WORK, "connections.largest_output": 40 * MB, "connections.largest_input": MB},
         {"connections.largest_output": 15 * MB},
         [{"commands.processed": 300}],
-        says="The largest answer that waited lately has 40 MB",
+        says="The largest output buffer of a recent client holds 40 MB",
     ),
     Case(
         "keys_scanned",

@@ -31,12 +31,17 @@ def rates(before: Sample, after: Sample) -> dict[str, float]:
     return found.rates
 
 
-def test_counters_become_rates_and_gauges_their_mean() -> None:
+def test_counters_become_rates_and_gauges_their_mean_and_what_they_are_now() -> None:
     found = rates(
-        sample(0, database=Reading({"commits": 100}, {"backends": 4})),
-        sample(10, database=Reading({"commits": 600}, {"backends": 8})),
+        sample(0, database=Reading({"commits": 100}, {"backends": 4, "off": 1})),
+        sample(10, database=Reading({"commits": 600}, {"backends": 8, "off": 1})),
     )
-    assert found == {"database.commits_per_s": 50, "database.backends": 6}
+    assert found == {
+        "database.commits_per_s": 50,
+        "database.backends": 6,
+        "database.backends_now": 8,
+        "database.off": 1,
+    }
 
 
 @given(readings, readings, st.floats(0.1, 100))

@@ -1,10 +1,11 @@
 """What pg_stat_user_tables shows of the agent's database: scans, dead rows, vacuums.
 
 `behind` counts the tables with more than twice the dead rows at which autovacuum comes, those left out whose owner set
-that for the table itself; `unanalyzed` those whose size the server does not know yet. `bare_share` is the share of all
-rows read by scans of whole tables that large tables without an index have, their primary key aside. Temporary tables
-are left out: they come and go with their sessions. The view's own functions are asked, as it joins the indexes of every
-table for each question.
+that for the table itself; `unanalyzed` those whose size the server does not know yet. `bare_rows` are rows that scans
+of whole tables read in large tables without an index, their primary key aside, and `bare_share` is their share of all
+since the statistics began; with a table more or less of this kind the counters begin again. Temporary tables are left
+out: they come and go with their sessions. The view's own functions are asked, as it joins the indexes of every table
+for each question.
 
 `off` counts the tables of the database for which autovacuum is switched off by their own storage parameter. Those of
 them that are past the dead rows at which it would come are `off_behind`: `off_dead_rows` in all, and `off_names` names
@@ -22,11 +23,13 @@ sum(pg_stat_get_autoanalyze_count(oid)) AS autoanalyzes, sum(live) AS live_rows,
 count(*) FILTER (WHERE live > 0 AND relpages = 0) AS unanalyzed,
 count(*) FILTER (WHERE dead > 2 * ({threshold})
 AND CASE WHEN reloptions IS NULL THEN true ELSE array_to_string(reloptions, ' ') NOT LIKE '%autovacuum%' END) AS behind,
-coalesce(sum(seq_rows) FILTER (WHERE live >= 10000 AND NOT EXISTS
-(SELECT FROM pg_index i WHERE i.indrelid = c.oid AND NOT i.indisprimary)) / nullif(sum(seq_rows), 0), 0)
-AS bare_share, count(*) AS epoch FROM (SELECT oid, relpages, reltuples, reloptions,
+coalesce(sum(seq_rows) FILTER (WHERE bare) / nullif(sum(seq_rows), 0), 0) AS bare_share,
+coalesce(sum(seq_rows) FILTER (WHERE bare), 0) AS bare_rows,
+concat(count(*), ' ', count(*) FILTER (WHERE bare)) AS epoch FROM (SELECT *, live >= 10000 AND NOT EXISTS
+(SELECT FROM pg_index i WHERE i.indrelid = c.oid AND NOT i.indisprimary) AS bare
+FROM (SELECT oid, relpages, reltuples, reloptions,
 pg_stat_get_live_tuples(oid) AS live, pg_stat_get_dead_tuples(oid) AS dead, pg_stat_get_tuples_returned(oid) AS seq_rows
-FROM pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384 AND relpersistence <> 't' OFFSET 0) c"""
+FROM pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384 AND relpersistence <> 't' OFFSET 0) c OFFSET 0) every_one"""
 THRESHOLD = """(SELECT current_setting('autovacuum_vacuum_threshold')::float8)
 + (SELECT current_setting('autovacuum_vacuum_scale_factor')::float8) * greatest(reltuples, 0)"""
 BOUNDED = f"least({THRESHOLD}, nullif((SELECT current_setting('autovacuum_vacuum_max_threshold')::float8), -1))"

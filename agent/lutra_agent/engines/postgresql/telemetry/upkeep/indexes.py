@@ -2,8 +2,9 @@
 
 A table is large from 10,000 rows on. `foreign_key_share` is the share of all rows read by scans of whole tables that
 large tables with a foreign key have which no index begins with; `used_share` that of large tables whose indexes serve
-more often than the table is read whole. `rows_a_scan` is of the table whose scans read most. `unused` indexes are of
-tables that are read by other indexes and written.
+more often than the table is read whole: both since the statistics began. `foreign_key_rows` and `used_rows` count these
+rows, anew where a table more or less is of the kind. `rows_a_scan` is of the table whose scans read most. `unused`
+indexes are of tables that are read by other indexes and written.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ coalesce((SELECT max(rows / scans) FROM scanned), 0) AS rows_a_scan,
 (SELECT count(*) FROM scanned WHERE bare) AS foreign_keys,
 coalesce((SELECT sum(rows) FROM scanned WHERE bare) / (SELECT rows FROM whole), 0) AS foreign_key_share,
 coalesce((SELECT sum(rows) FROM scanned WHERE used) / (SELECT rows FROM whole), 0) AS used_share,
-(SELECT count(*) FROM tables) AS epoch"""
+coalesce((SELECT sum(rows) FROM scanned WHERE bare), 0) AS foreign_key_rows,
+coalesce((SELECT sum(rows) FROM scanned WHERE used), 0) AS used_rows,
+(SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE bare), count(*) FILTER (WHERE used)) FROM scanned) AS epoch"""
 
 INDEXES = Collector(
     "indexes",

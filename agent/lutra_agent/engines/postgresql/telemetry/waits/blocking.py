@@ -2,13 +2,15 @@
 
 `exclusive` counts statements that wait for a table as a whole, as DDL does, and `behind_exclusive` those that wait
 behind one of them. A prepared transaction blocks as process 0. No more than 100 waiting sessions are looked at.
+`entries` are the locks that the shared table has, `relations` the tables and indexes among what they are on.
 """
 
 from __future__ import annotations
 
 from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
-QUERY = """WITH locks AS MATERIALIZED (SELECT * FROM pg_locks WHERE NOT granted),
+QUERY = """WITH every_lock AS MATERIALIZED (SELECT * FROM pg_locks WHERE NOT fastpath),
+locks AS MATERIALIZED (SELECT * FROM every_lock WHERE NOT granted),
 waiting AS MATERIALIZED (SELECT a.pid, {since} AS since FROM pg_stat_activity a
 WHERE a.wait_event_type = 'Lock' AND a.backend_type = 'client backend' LIMIT 100),
 pairs AS MATERIALIZED (SELECT w.pid, unnest(pg_blocking_pids(w.pid)) AS blocker FROM waiting w),
@@ -22,6 +24,7 @@ SELECT (SELECT count(*) FROM waiting) AS waiting,
 (SELECT count(*) FROM roots WHERE state LIKE 'idle in transaction%') AS idle_holders,
 (SELECT count(*) FROM roots WHERE blocker = 0) AS prepared_holders,
 (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(xact_start)), 0) FROM roots) AS oldest_holder_s,
+(SELECT count(*) FROM every_lock) AS entries, (SELECT count(DISTINCT relation) FROM every_lock) AS relations,
 (SELECT count(*) FROM exclusive) AS exclusive,
 (SELECT count(*) FROM locks l JOIN exclusive e USING (database, relation) WHERE l.pid <> e.pid) AS behind_exclusive"""
 WAITSTART = "coalesce((SELECT min(l.waitstart) FROM locks l WHERE l.pid = a.pid), a.query_start)"
@@ -39,6 +42,8 @@ BLOCKING = Collector(
             "idle_holders",
             "prepared_holders",
             "oldest_holder_s",
+            "entries",
+            "relations",
             "exclusive",
             "behind_exclusive",
         }

@@ -1,4 +1,5 @@
-"""pg_stat_activity: how long sessions idle in a transaction, and which row, table or latch the others wait for.
+"""pg_stat_activity: how long sessions idle in a transaction, and what the others wait for: a row, a latch, an
+extension that asks another server. `statement_s` is the age of the oldest statement that runs, upkeep aside.
 
 A latch is a lightweight lock; its names changed with version 13, and are told apart by what both spellings share.
 """
@@ -16,6 +17,8 @@ LATCHES = {
     "latch_subtransactions": "'%subtrans%'",
     "latch_multixact": "'%multixact%'",
 }
+UPKEEP = "^[[:space:]]*(vacuum|analyze|create|reindex|cluster|copy|refresh|alter)"
+"""Statements that take long on a large table, and that nobody waits for."""
 BY_LATCH = ",\n".join(
     f"count(*) FILTER (WHERE wait_event_type = 'LWLock' AND wait_event ILIKE ANY (ARRAY[{names}])) AS {column}"
     for column, names in LATCHES.items()
@@ -34,6 +37,9 @@ count(*) FILTER (WHERE wait_event_type = 'Lock' AND wait_event = 'tuple') AS que
 count(*) FILTER (WHERE wait_event_type = 'Lock' AND wait_event = 'relation') AS waiting_table,
 count(*) FILTER (WHERE wait_event_type = 'Lock' AND wait_event = 'advisory') AS waiting_advisory,
 count(*) FILTER (WHERE wait_event = 'CommitDelay') AS waiting_commit_delay,
+count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'Extension') AS waiting_extension,
+coalesce(extract(epoch FROM max(clock_timestamp() - query_start) FILTER (WHERE state = 'active'
+AND query !~* '{UPKEEP}')), 0) AS statement_s,
 {BY_LATCH}
 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()""",  # noqa: S608
     },
@@ -46,6 +52,8 @@ FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backen
             "waiting_table",
             "waiting_advisory",
             "waiting_commit_delay",
+            "waiting_extension",
+            "statement_s",
             *LATCHES,
         }
     ),
