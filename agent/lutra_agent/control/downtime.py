@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.engines.common.health import Health, Traces
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
+from lutra_agent.files.atomic import opened_regular
 from lutra_agent.linux.units import service_states
 from lutra_agent.state.store import State
 
@@ -23,27 +24,50 @@ DOCUMENT = "server"
 MANAGERS = ("pacemakerd",)
 """They manage servers of any kind."""
 SYSTEMCTL = "systemctl"
+MOST_OF_LOG = 16 << 20
+"""Bytes that are read of what a server has logged since a command."""
 LEFT_DOWN = "the agent does not start it"
 
 
 class Seen(BaseModel):
-    """`running` and `listening` were there while the server was up; `starts` are times of files. `ours`: a command of
-    the agent's own began to start or to restart the server, and nobody has seen it up since.
+    """`running` and `listening` were there while the server was up; `starts` are times of files, `log_bytes` is the
+    length of the log. `ours`: a command of the agent's own began to start or to restart the server, and nobody has seen
+    it up since.
     """
 
     running: Annotated[tuple[Path, ...], Field(max_length=10)] = ()
     listening: Annotated[tuple[Path, ...], Field(max_length=10)] = ()
     starts: dict[Path, int | None] = {}
+    log: Path | None = None
+    ready: Annotated[str, Field(max_length=100)] = ""
+    log_bytes: int | None = None
     ours: bool = False
 
     @property
     def traces(self) -> Traces:
-        return Traces(self.running, self.listening, tuple(self.starts))
+        return Traces(self.running, self.listening, tuple(self.starts), self.log, self.ready)
 
     @property
     def started_since(self) -> bool:
         """Whether a start has succeeded since."""
-        return any(_written(path) not in (before, None) for path, before in self.starts.items())
+        return any(_written(path) not in (before, None) for path, before in self.starts.items()) or self._logged_since
+
+    @property
+    def _logged_since(self) -> bool:
+        """A log that another one has replaced says nothing."""
+        if self.log is None or not self.ready or self.log_bytes is None:
+            return False
+        try:
+            with opened_regular(self.log) as file:
+                file.seek(self.log_bytes)
+                return self.ready.encode() in file.read(MOST_OF_LOG)
+        except OSError:
+            return False
+
+    def at_command(self) -> Seen:
+        """The same as a command of the agent's own begins."""
+        starts = {path: _written(path) for path in self.starts}
+        return self.model_copy(update={"ours": True, "starts": starts, "log_bytes": _length(self.log)})
 
 
 class Downtime:
@@ -64,12 +88,13 @@ class Downtime:
         except DatabaseUnavailable:
             return
         running, listening = (tuple(filter(os.path.lexists, paths)) for paths in (traces.running, traces.listening))
-        self._keep(Seen(running=running, listening=listening, starts={p: _written(p) for p in traces.starts}))
+        starts = {path: _written(path) for path in traces.starts}
+        self._keep(Seen(running=running, listening=listening, starts=starts, log=traces.log, ready=traces.ready))
 
     def commanded(self) -> None:
         """A command of the agent's own comes next: until the server is seen up again, that is why it is down."""
         seen = self._last() or Seen()
-        self._keep(seen.model_copy(update={"ours": True, "starts": {p: _written(p) for p in seen.starts}}))
+        self._keep(seen.at_command())
 
     def held_down(self) -> str:
         """What holds the server down, in words; empty where it crashed, or does not come up with its settings.
@@ -130,6 +155,13 @@ def _called(process: psutil.Process, names: Sequence[str]) -> str:
     except psutil.Error:
         return ""
     return next((f"{name} (process {process.pid})" for name in names if name in told), "")
+
+
+def _length(path: Path | None) -> int | None:
+    try:
+        return None if path is None else path.stat().st_size
+    except OSError:
+        return None
 
 
 def _written(path: Path) -> int | None:

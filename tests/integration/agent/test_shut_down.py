@@ -10,8 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lutra_agent.commands.rollback import roll_back
 from lutra_agent.runtime.compose import running
 from lutra_agent.runtime.loop import Loop
+from lutra_agent.state.change_store import ChangeStore
+from lutra_agent.state.snapshot import BASELINE
+from lutra_agent.state.store import State
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.postgresql import ScratchPostgres
 
@@ -21,13 +25,21 @@ from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.faults import Scene
 from tests.support.subjects import ENGINES, subject_of
+from tests.support.suites import on_first
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
+EVERY = [*ENGINES, *OTHER_STORES]
 HELD = "somebody shut the server down: the agent does not start it"
 QUICK = {"agent": {"restart_warmup_s": 0, "warmup_windows": 0}}
-UNREACHABLE = {**guards(unreachable={"limit": 0.5, "hold_s": 2}), "confirm_windows": 100, "confirm_s": 3600}
+GUARD = guards(unreachable={"limit": 0.5, "hold_s": 2})
+ACTIVE: dict[str, tuple[list[str], dict[str, float]]] = {
+    "provisional": (["applied"], {"confirm_windows": 100, "confirm_s": 3600}),
+    "watching": (["applied", "confirmed"], {"confirm_windows": 1, "watch_s": 3600}),
+    "done": (["applied", "confirmed"], {"confirm_windows": 1, "watch_s": 0}),
+}
+"""The stages of a change that is active: what is told of it, and the guard under which it stays there."""
 
 
 @pytest.fixture
@@ -37,9 +49,17 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
         yield found
 
 
-@pytest.fixture(scope="module", params=[*ENGINES, *OTHER_STORES])
+LOGS: dict[str, dict[str, str]] = {
+    "mariadb": {"log_error": "own.log"},
+    "redis": {"logfile": "own.log"},
+    "valkey": {"logfile": "own.log"},
+}
+"""A log of the server's own, where nothing else tells that it came up since."""
+
+
+@pytest.fixture(scope="module", params=EVERY)
 def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
-    with scratch(request.param) as found:
+    with scratch(request.param, **LOGS.get(request.param, {})) as found:
         yield found
 
 
@@ -62,16 +82,22 @@ def stays_down(loop: Loop, server: ScratchServer, service: FakeService) -> None:
     assert server.pid is None
 
 
+@pytest.mark.parametrize("stage", on_first([*ACTIVE]))
 def test_one_that_is_shut_down_stays_so_and_one_that_crashes_is_brought_back(
-    server: ScratchServer, service: FakeService, tmp_path: Path
+    server: ScratchServer, service: FakeService, tmp_path: Path, stage: str
 ) -> None:
+    """Unless its change is done: then nobody asked the agent for this server."""
+    told, guard = ACTIVE[stage]
     subject = subject_of(server, tmp_path / "unused")
     before = subject.kept_settings()
     subject.engine.health.close()
-    made = config(server, service.url, tmp_path / "state", "reload_only", guard=UNREACHABLE, **QUICK)
+    made = config(server, service.url, tmp_path / "state", "reload_only", guard={**GUARD, **guard}, **QUICK)
+    changes = ChangeStore(State(tmp_path / "state"))
     service.offer("rec_1", dict(subject.at_once))
     with running(made, signals=NoSignals()) as loop:
-        loop.run(ended=lambda: states(service) == ["applied"])
+        loop.run(ended=lambda: len(states(service)) >= len(told) or "refused" in states(service))
+        assert states(service) == told
+        loop.run(ended=lambda: [r.stage for r in changes.load().records] == [stage])
         server.stop()
         stays_down(loop, server, service)
     with running(made, signals=NoSignals()) as loop:  # another agent, which never saw it up
@@ -80,17 +106,26 @@ def test_one_that_is_shut_down_stays_so_and_one_that_crashes_is_brought_back(
         assert server.pid is None
         server.start()
         loop.run(ended=lambda: service.reports[-1].window is not None and not problems(service))
-        assert states(service) == ["applied"]
+        assert states(service) == told
         server.crash()
-        loop.run(ended=lambda: states(service) == ["applied", "reverted"])
+        if stage == "done":
+            loop.run(ended=lambda: bool(service.reports[-1].events))
+            assert server.pid is None
+            server.start()
+            list(roll_back(made, BASELINE, restart=False))
+        else:
+            loop.run(ended=lambda: states(service) == [*told, "reverted"])
     subject.engine.health.ping()
     assert subject.kept_settings() == before
     subject.engine.health.close()
 
 
 @pytest.fixture
-def scene(own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path) -> Scene:
-    return Scene(own_postgres, service, tmp_path)
+def scene(server: ScratchServer, service: FakeService, tmp_path: Path) -> Scene:
+    return Scene(server, service, tmp_path)
+
+
+each = pytest.mark.parametrize("server", on_first(EVERY), indirect=True)
 
 
 def held(scene: Scene) -> None:
@@ -115,6 +150,7 @@ def command(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LUTRA_AGENT_TOKEN": TOKEN})
 
 
+@each
 def test_in_the_middle_of_a_change(scene: Scene) -> None:
     with scene.halted(1, scene.subject.at_once) as agent:
         agent.kill()
@@ -122,6 +158,7 @@ def test_in_the_middle_of_a_change(scene: Scene) -> None:
     held(scene)
 
 
+@each
 def test_after_the_agents_own_restart_of_which_it_saw_no_end(scene: Scene) -> None:
     scene.service.offer("rec_1", {**scene.subject.at_once, **scene.subject.with_restart}, restart_allowed=True)
     with scene.agent(restart={"command": scene.hanging_restart(True)}) as process:
@@ -134,6 +171,7 @@ def test_after_the_agents_own_restart_of_which_it_saw_no_end(scene: Scene) -> No
     held(scene)
 
 
+@each
 def test_while_a_change_is_undone(scene: Scene) -> None:
     """An agent whose own start failed has not seen the server since, and its files say that it was up."""
     with scene.halted(1, scene.subject.at_once) as agent:
@@ -149,7 +187,14 @@ def test_while_a_change_is_undone(scene: Scene) -> None:
 @pytest.mark.parametrize("how", ["smart", "immediate"])
 def test_however_it_is_shut_down(own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path, how: str) -> None:
     """An immediate shutdown leaves no checkpoint; a smart one waits for the clients, and is under way until then."""
-    made = config(own_postgres, service.url, tmp_path / "state", "reload_only", guard=UNREACHABLE, **QUICK)
+    made = config(
+        own_postgres,
+        service.url,
+        tmp_path / "state",
+        "reload_only",
+        guard={**GUARD, **ACTIVE["provisional"][1]},
+        **QUICK,
+    )
     service.offer("rec_1", {"work_mem": 8192})
     with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: states(service) == ["applied"])

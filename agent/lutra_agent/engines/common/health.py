@@ -26,12 +26,15 @@ class Traces:
     """Files of this host by which a shutdown is told from a crash; all empty where nothing tells it.
 
     `running` are there while the server runs; a shutdown removes them, and a crash leaves them. `listening` are
-    removed when a shutdown begins. `starts` are written by each start that succeeds.
+    removed when a shutdown begins. `starts` are written by each start that succeeds. `log` is the server's own log, to
+    which each start that succeeds adds a line with `ready` in it.
     """
 
     running: tuple[Path, ...] = ()
     listening: tuple[Path, ...] = ()
     starts: tuple[Path, ...] = ()
+    log: Path | None = None
+    ready: str = ""
 
 
 class Health(Protocol):

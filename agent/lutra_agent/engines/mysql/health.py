@@ -10,6 +10,9 @@ from lutra_agent.engines.common.place import Place, inode_of
 from lutra_agent.engines.mysql.server.session import Session, name_in, process
 
 TEMPORARY = "ibtmp1"
+NO_FILE = ("", "stderr")
+"""What the name of the log says where the server writes none itself."""
+READY = "ready for connections"
 
 
 class MysqlHealth:
@@ -36,10 +39,13 @@ class MysqlHealth:
         """The file of temporary tables is in the data folder, where it outlasts a crash of the host as well."""
         if self.place().process is None:
             return Traces()
-        query = "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file, @@GLOBAL.socket, @@GLOBAL.log_bin_index"
-        data, pid_file, socket, index = map(text, self._session.connection.row(query))
+        query = (
+            "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file, @@GLOBAL.socket, @@GLOBAL.log_bin_index, @@GLOBAL.log_error"
+        )
+        data, pid_file, socket, index, log = map(text, self._session.connection.row(query))
         listening, starts = (tuple(Path(data) / name for name in (found,) if name) for found in (socket, index))
-        return Traces((Path(data) / pid_file, Path(data) / TEMPORARY), listening, starts)
+        own = Path(data) / log if log not in NO_FILE else None
+        return Traces((Path(data) / pid_file, Path(data) / TEMPORARY), listening, starts, own, READY)
 
     def was_shut_down(self, traces: Traces) -> bool | None:
         return shut_down_by(traces)

@@ -12,6 +12,8 @@ from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.session import Session
 from lutra_agent.errors import CollectionFailed, LoginRefused
 
+READY = "Ready to accept connections"
+
 log = logging.getLogger(__name__)
 
 
@@ -40,7 +42,7 @@ class RedisHealth:
     def traces(self) -> Traces:
         """Where it crashes by a fault of its own, a server that runs in the background removes the first of them."""
         try:
-            return Traces(self._session.left_behind())
+            return Traces(self._session.left_behind(), log=self._session.log(), ready=READY)
         except CollectionFailed:
             return Traces()
 

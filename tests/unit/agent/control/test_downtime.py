@@ -110,6 +110,31 @@ def test_a_start_that_succeeded_since_the_agents_own_command_ends_what_it_explai
     assert "somebody shut the server down" in downtime(tmp_path, engine).held_down()
 
 
+@pytest.mark.parametrize(
+    ("logged", "held"),
+    [
+        ("", ""),
+        ("Shutdown complete\n", ""),
+        ("Shutdown complete\nready for connections.\nShutdown complete\n", "somebody shut the server down"),
+    ],
+)
+def test_a_line_of_the_servers_own_log_tells_a_start_that_succeeded_since(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: str, held: str
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("ready for connections.\n")
+    monkeypatch.setattr(engine, "traces", lambda: Traces((engine.pid_file,), log=log, ready="ready for connections"))
+    found = downtime(tmp_path, engine)
+    found.seen_up()
+    found.commanded()
+    engine.shut_down()
+    with log.open("a") as file:
+        file.write(logged)
+    assert downtime(tmp_path, engine).held_down() == (held and f"{held}: the agent does not start it")
+    log.unlink()
+    assert downtime(tmp_path, engine).held_down() == ""
+
+
 def test_a_server_that_this_agent_never_saw_up_is_started(engine: FakeEngine, tmp_path: Path) -> None:
     engine.shut_down()
     assert downtime(tmp_path, engine).held_down() == ""

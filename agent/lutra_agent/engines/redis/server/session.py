@@ -150,12 +150,16 @@ class Session:
 
     def left_behind(self) -> tuple[Path, ...]:
         """The files of this host that the server has while it runs, and removes when it is shut down."""
+        return tuple(filter(None, map(self._named_by, ("pidfile", "unixsocket"))))
+
+    def log(self) -> Path | None:
+        """The file of this host that the server logs to."""
+        return self._named_by("logfile")
+
+    def _named_by(self, setting: str) -> Path | None:
         pid = self.details().place.process
-        if pid is None:
-            return ()
-        named = [self.connection.pairs("CONFIG", "GET", name).get(name) for name in ("pidfile", "unixsocket")]
-        paths = [_of_process(pid, path) for path in named if path]
-        return tuple(filter(None, paths))
+        path = None if pid is None else self.connection.pairs("CONFIG", "GET", setting).get(setting)
+        return _of_process(pid, path) if pid is not None and path else None
 
     def role(self) -> Role:
         try:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from lutra_agent.clock import SystemClock
@@ -36,6 +38,37 @@ time.sleep(3600)
 """
 TEN = "for i = 1, 10 do redis.call('SET', ARGV[1] .. i, string.rep('x', 1000000)) end"
 
+
+@dataclass(frozen=True)
+class Kind:
+    """A setting that takes memory, in a unit of so many bytes; how a server holds 10 MB more of it, once `made`."""
+
+    setting: str
+    unit: int
+    fills: str
+    made: tuple[str, ...] = ()
+    share: float = 0.9
+    """Of the setting that is filled: what holds the data needs memory of its own."""
+    sessions: int = 3
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+KINDS = {
+    "redis": Kind("maxmemory", 1, f'EVAL "{TEN}" 0 {{}}-', (), 0.7, 10, {"maxmemory": "20mb", "save": ""}),
+    "postgres15": Kind(
+        "shared_buffers",
+        8192,
+        "INSERT INTO held SELECT repeat('x', 1000000) FROM generate_series(1, 10)",
+        ("CREATE UNLOGGED TABLE held (x text)", "ALTER TABLE held ALTER x SET STORAGE EXTERNAL"),
+    ),
+    "mariadb": Kind(
+        "innodb_buffer_pool_size",
+        1,
+        "INSERT INTO held.t SELECT REPEAT('x', 1000000) FROM seq_1_to_10",
+        ("CREATE DATABASE held", "CREATE TABLE held.t (x LONGBLOB)"),
+    ),
+}
+
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.slow,
@@ -56,10 +89,14 @@ def group() -> Iterator[Path]:
         made.rmdir()
 
 
+def entering(group: Path) -> list[str]:
+    """The beginning of a command whose process is to be in the group."""
+    return ["/bin/sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(group)]
+
+
 @contextmanager
 def neighbour(group: Path, size: int) -> Iterator[subprocess.Popen[str]]:
-    enter = ["/bin/sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(group)]
-    argv = [*enter, sys.executable, "-c", NEIGHBOUR, str(size)]
+    argv = [*entering(group), sys.executable, "-c", NEIGHBOUR, str(size)]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -70,9 +107,12 @@ def neighbour(group: Path, size: int) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def fill(server: ScratchServer, megabytes: int) -> None:
-    for number in range(megabytes // 10):
-        server.sql(f'EVAL "{TEN}" 0 {number}-')
+def fill(server: ScratchServer, kind: Kind, megabytes: int) -> None:
+    with server.session() as run:
+        for statement in kind.made:
+            run(statement)
+        for number in range(megabytes // 10):
+            run(kind.fills.format(number))
 
 
 def available(group: Path) -> int:
@@ -81,13 +121,14 @@ def available(group: Path) -> int:
     return MEMORY - (int((group / "memory.usage_in_bytes").read_text()) - cached)
 
 
-def applied(database: LocalDatabase, wished: int) -> tuple[int, list[str]]:
-    """The first of `wished` and its halves that the agent applies, and why it refused those before."""
+def applied(database: LocalDatabase, kind: Kind, wished: int) -> tuple[int, list[str]]:
+    """The first of `wished` bytes and its halves that the agent applies, and why it refused those before."""
     refused: list[str] = []
     for number in range(12):
         name, until_then = f"rec_{number}", datetime.now(UTC) + timedelta(hours=1)
+        settings = {kind.setting: wished // kind.unit}
         outcome = database.executor.execute(
-            Directive(id=name, recommendation=name, settings={"maxmemory": wished}, expires_at=until_then)
+            Directive(id=name, recommendation=name, settings=settings, expires_at=until_then, restart_allowed=True)
         )
         if outcome.state == "applied":
             return wished, refused
@@ -97,17 +138,21 @@ def applied(database: LocalDatabase, wished: int) -> tuple[int, list[str]]:
     raise AssertionError(f"nothing was applied: {refused}")
 
 
-def session(server: ScratchServer, group: Path, folder: Path, rng: Random) -> list[str]:
+def session(server: ScratchServer, kind: Kind, group: Path, folder: Path, rng: Random) -> list[str]:
     """One change beside a neighbour that was seen; why larger ones were refused."""
-    sections = {"agent": {"durability": True, "memory_fraction": 0.95}, "guard": guards()}
+    sections: dict[str, Any] = {
+        "agent": {"durability": True, "memory_fraction": 0.95},
+        "guard": guards(),
+        "restart": {"command": [*entering(group), *server.restart_command]},
+    }
     database = local_database(config(server, "http://127.0.0.1:9", folder, **sections), SystemClock())
     size = rng.randrange(200, 1500) * MB
     try:
         with neighbour(group, size):
             assert (database.read_server().host.others_bytes or 0) >= size
-        limit, refused = applied(database, rng.randrange(1000, 1900) * MB)
+        limit, refused = applied(database, kind, rng.randrange(1000, 1900) * MB)
         with neighbour(group, size) as again:
-            fill(server, limit * 7 // 10 // MB)
+            fill(server, kind, int(limit * kind.share) // MB)
             assert available(group) >= MARGIN, (size // MB, limit // MB, available(group) // MB)
             assert again.poll() is None
         return refused
@@ -115,11 +160,12 @@ def session(server: ScratchServer, group: Path, folder: Path, rng: Random) -> li
         database.engine.health.close()
 
 
-def test_no_applied_change_takes_the_margin_beside_a_neighbour(group: Path, tmp_path: Path) -> None:
-    rng, refused = Random(29), list[str]()
-    for number in range(SESSIONS):
-        with scratch("redis", maxmemory="20mb", save="") as server:
-            (group / "cgroup.procs").write_text(str(server.pid))
-            refused += session(server, group, tmp_path / str(number), rng)
+@pytest.mark.parametrize("name", KINDS)
+def test_no_applied_change_takes_the_margin_beside_a_neighbour(group: Path, tmp_path: Path, name: str) -> None:
+    rng, refused, kind = Random(29), list[str](), KINDS[name]
+    for number in range(kind.sessions):
+        with scratch(name, **kind.options) as server:
+            subprocess.run([*entering(group), *server.restart_command], check=True)  # charged from its start on
+            refused += session(server, kind, group, tmp_path / str(number), rng)
     assert refused
     assert all("that others leave: of the 2,048 MB on this host they hold up to" in message for message in refused)
