@@ -65,15 +65,7 @@ def assess(
     faults = [_fault(live, s, reached, cured, advised) for s in symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
-    later = {s.name for s in symptoms if cured & set(s.follows)}
-    places = {s.name: place for place, s in enumerate(symptoms) if s.kind in URGENT}
-
-    def rank(finding: Finding) -> tuple[int, int, bool, float, str]:
-        """What is urgent as it is listed, all else by what its cure is worth."""
-        urgent = places.get(finding.name, -1)
-        return harm(finding.ground), urgent, finding.name in later, -finding.worth, finding.name
-
-    findings = tuple(sorted((*faults, *strange, *ruled), key=rank))
+    findings = _ordered((*faults, *strange, *ruled), symptoms, cured)
     host = live.server.host
     return Evidence(
         version=live.server.version,
@@ -86,6 +78,18 @@ def assess(
         seconds=diagnosis.seconds,
         deliberate=tuple(sorted(wanted.deliberate)),
     )
+
+
+def _ordered(findings: Iterable[Finding], symptoms: Sequence[Symptom], cured: AbstractSet[str]) -> tuple[Finding, ...]:
+    """What is urgent as the symptoms are listed; all else by its worth, and last what another cure may end."""
+    later = {s.name for s in symptoms if cured & set(s.follows)}
+    places = {s.name: place for place, s in enumerate(symptoms) if s.kind in URGENT}
+
+    def rank(finding: Finding) -> tuple[int, int, bool, float, str]:
+        urgent = places.get(finding.name, -1)
+        return harm(finding.ground), urgent, finding.name in later, -finding.worth, finding.name
+
+    return tuple(sorted(findings, key=rank))
 
 
 @dataclass(frozen=True)

@@ -342,7 +342,7 @@ CONCURRENCY = (
         "lock_table_full",
         pg(),
         {"blocking.entries": 9000, "blocking.relations": 8000},
-        {"blocking.relations": 5600, "blocking.entries": 5600},
+        {"blocking.relations": 5400, "blocking.entries": 5400},
         says="Transactions hold 9,000 locks, on 8,000 tables and indexes, and the table of locks is made for 7,",
         quiet=[pg(max_locks_per_transaction=256)],
     ),
