@@ -637,6 +637,11 @@ class Operations:
         return Request("GET", path("/v1/workloads/{workload}/nearest", workload=workload), query=given(count=count))
 
     @call
+    def get_workload_history(self, workload: str, /) -> Request[schemas.WorkloadHistoryAnswer]:
+        """What was measured of it, also of a table that belongs to no database: what its model was fitted to."""
+        return Request("GET", path("/v1/workloads/{workload}/history", workload=workload))
+
+    @call
     def check_alive(self) -> Request[schemas.Alive]:
         """Is the service there?"""
         return Request("GET", path("/healthz"))

@@ -2195,3 +2195,32 @@ class WorkloadAnswer(TypedDict):
     """The circumstances: version, hardware, load and the like."""
     lessons: dict[str, LessonAnswer]
     """What it taught, by metric, the objective's first; empty before it was fitted."""
+
+
+class WorkloadHistoryAnswer(TypedDict):
+    """What was measured of a workload: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+
+    format: int
+    """The version of this document's format."""
+    knobs: list[dict[str, Any]]
+    """The settings that are searched, each with its domain."""
+    objective: dict[str, Any]
+    """What is to become better."""
+    limits: list[dict[str, Any]]
+    """What must hold besides."""
+    observations: list[dict[str, Any]]
+    """Every measured or failed trial, in the order in which they were measured."""
+    pending: list[dict[str, int | float | str]]
+    """Configurations that are proposed and not yet measured."""
+    current: dict[str, int | float | str] | None
+    """The configuration that is active."""
+    starts: list[dict[str, int | float | str]]
+    """Configurations that are worth trying early."""
+    context: dict[str, Any]
+    """What was the same all along: version, hardware and the like."""
+    answers: dict[str, list[list[Any]]]
+    """By setting, pairs of a number that was asked for and the number that the server set."""
+    baseline: dict[str, int | float | str] | None
+    """The configuration that was active when the session began: changes are counted from it."""
+    aim: dict[str, Any] | None
+    """What `objective` is computed from, under several loads."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from lutra_models.knobs import Value
 
 from lutra_service.api.http.body import Answer
+from lutra_service.common.documents import Document
 
 
 class EffectAnswer(Answer):
@@ -96,3 +98,32 @@ class AlikeAnswers(Answer):
 
     items: list[AlikeAnswer]
     """The workloads. One whose counters lie outside what the other one ever showed is left out."""
+
+
+class WorkloadHistoryAnswer(Answer):
+    """What was measured of a workload: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+
+    format: int
+    """The version of this document's format."""
+    knobs: list[Document]
+    """The settings that are searched, each with its domain."""
+    objective: Document
+    """What is to become better."""
+    limits: list[Document]
+    """What must hold besides."""
+    observations: list[Document]
+    """Every measured or failed trial, in the order in which they were measured."""
+    pending: list[dict[str, Value]]
+    """Configurations that are proposed and not yet measured."""
+    current: dict[str, Value] | None
+    """The configuration that is active."""
+    starts: list[dict[str, Value]]
+    """Configurations that are worth trying early."""
+    context: Document
+    """What was the same all along: version, hardware and the like."""
+    answers: dict[str, list[list[Any]]]
+    """By setting, pairs of a number that was asked for and the number that the server set."""
+    baseline: dict[str, Value] | None
+    """The configuration that was active when the session began: changes are counted from it."""
+    aim: Document | None
+    """What `objective` is computed from, under several loads."""

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Depends, Query
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer
+from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer, WorkloadHistoryAnswer
 from lutra_service.app.memory.alike import nearest
+from lutra_service.app.memory.learned import measured
 from lutra_service.app.models import serving
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Workload
@@ -19,6 +20,10 @@ from lutra_service.db.store import UnitOfWork
 router = APIRouter(route_class=GuardedRoute, tags=["memory"])
 Engine = Annotated[str | None, Query(max_length=40, description="Only workloads of this engine.")]
 DatabaseId = Annotated[str | None, Query(max_length=40, description="Only workloads of this database.")]
+HISTORY: dict[int | str, dict[str, Any]] = {
+    200: {"model": WorkloadHistoryAnswer, "description": "The history"},
+    409: {},
+}
 Count = Annotated[int, Query(ge=1, le=64, description="How many are wanted.")]
 
 
@@ -57,6 +62,13 @@ def list_nearest_workloads(workload: str, stored: StoreDep, count: Count = 8) ->
         )
 
     return stored.read(read)
+
+
+@router.get("/v1/workloads/{workload}/history", responses=HISTORY)
+@allow("read", of="service")
+def get_workload_history(workload: str, stored: StoreDep) -> Document:
+    """What was measured of it, also of a table that belongs to no database: what its model was fitted to."""
+    return stored.read(lambda unit: measured(unit, workload))
 
 
 def _told(row: Workload) -> dict[str, Any]:

@@ -138,6 +138,7 @@ EXAMPLES: dict[str, Example] = {
     "GuardrailBody": told_guardrail,
     "GuardrailsBody": {"guardrails": {"p99": told_guardrail}, "firing": []},
     "HistoryAnswer": history,
+    "WorkloadHistoryAnswer": {n: told for n, told in history.items() if n not in ("server", "policy")},
     "Host": host,
     "HostRollback": report["rolled_back"][0],
     "Identity": identity,
