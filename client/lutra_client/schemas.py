@@ -356,16 +356,38 @@ class Directive(TypedDict):
 
 
 class EffectAnswer(TypedDict):
-    """What one setting did to a metric, the others as they were measured: one curve."""
+    """What one setting did to a metric, the others as they were measured: one curve, over the value at which the
+    workload began."""
 
     setting: str
     """The setting."""
+    baseline: int | float | str
+    """The value at which the workload began: gains are over it. It is one of the values."""
     values: list[int | float | str]
     """Its values, in the server's own unit, in ascending order; of a choice its options."""
     gains: list[float]
-    """At each value, the difference from the curve's mean: in the metric's unit, or of its logarithm."""
+    """At each value, by how much the metric is better than at the baseline, and negative where it is worse: in the
+    metric's unit, or of its logarithm."""
+    deviations: list[float]
+    """The deviation of the belief in each gain, in the same unit."""
     deviation: float
-    """The deviation of the belief in the curve, in the same unit."""
+    """The deviation of the belief in the curve around its mean, in the same unit."""
+    serves: NotRequired[list[float] | None]
+    """From … to: the part of the range that serves a server on such a host, where values outside it were measured."""
+    chance: float
+    """How probable it is that a setting without any effect looks as strong in such a table, which was found by
+    permuting the readings; it holds for all settings together."""
+    certain: bool
+    """Whether the setting did something, at a false discovery rate of 5 %, and the 90 % interval of its largest change
+    from the baseline lies on one side of 0. What is not certain decides nothing elsewhere."""
+    best: int | float | str
+    """Of the values that serve, the one with the greatest gain."""
+    gain: float
+    """The gain at `best`: 0 where the baseline is best."""
+    low: float
+    """The low end of the gain's 90 % interval."""
+    high: float
+    """The high end of the gain's 90 % interval."""
     log: NotRequired[bool]
     """Whether the values are spaced by their logarithms."""
     choice: NotRequired[bool]
@@ -776,6 +798,8 @@ class LessonAnswer(TypedDict):
 
     log: bool
     """Whether all of this is of the metric's logarithm: then a difference of 0.1 is about 10 %."""
+    goal: Literal["minimize", "maximize"]
+    """Whether more or less of the metric is better."""
     low: float
     """The least reading."""
     high: float
@@ -783,7 +807,8 @@ class LessonAnswer(TypedDict):
     rest: float
     """The variance of the readings that the sum of the effects does not explain."""
     effects: list[EffectAnswer]
-    """What each setting did, the strongest first; none of a setting that was always the same."""
+    """What each setting did: those that are certain come first, and of these the strongest; none of a setting that was
+    always the same."""
 
 
 class LimitBody(TypedDict):

@@ -33,7 +33,8 @@ class Number:
 
     `special` values ("auto", "off": often -1 or 0) are legal besides the range and mean something of their own, so
     they are searched as values apart and never as the end of the range. `step`: the server rounds to multiples of it,
-    so only those are legal.
+    so only those are legal. `serves` is the part of the range, from … to, that serves a server on such a host, where
+    the range was widened to hold what was measured; None where all of it does.
     """
 
     low: float
@@ -43,6 +44,7 @@ class Number:
     integer: bool = False
     special: tuple[float, ...] = ()
     step: int = 1
+    serves: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high)):
@@ -59,6 +61,11 @@ class Number:
                 f"got {self.step} for {self.low} to {self.high}"
             )
         object.__setattr__(self, "special", tuple(self.special))
+        if self.serves is not None:
+            low, high = self.serves
+            if not self.low <= low < high <= self.high:
+                raise ValueError(f"what serves lies in the range, got {low} to {high} of {self.low} to {self.high}")
+            object.__setattr__(self, "serves", (low, high))
 
     def __contains__(self, value: object) -> bool:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -315,7 +322,8 @@ def _describe(domain: Domain) -> list[Any]:
     if isinstance(domain, Choice):
         return list(domain.options)
     told = [float(domain.low), float(domain.high), domain.unit, domain.log, domain.integer, list(domain.special)]
-    return told if domain.step == 1 else [*told, domain.step]
+    told += [] if domain.step == 1 else [domain.step]
+    return told if domain.serves is None else [*told, list(domain.serves)]
 
 
 def _readable_step(coarsest: float, *, binary: bool) -> float:

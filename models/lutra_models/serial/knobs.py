@@ -24,4 +24,6 @@ def knob_from_dict(document: Mapping[str, Any]) -> Knob:
 def _domain_to_dict(domain: Domain) -> Document:
     if isinstance(domain, Choice):
         return {"options": list(domain.options)}
-    return {**asdict(domain), "special": list(domain.special)}
+    told = {**asdict(domain), "special": list(domain.special)}
+    serves = told.pop("serves")
+    return told if serves is None else {**told, "serves": list(serves)}

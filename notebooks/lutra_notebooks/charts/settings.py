@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import altair as alt
+import numpy as np
 import pandas as pd
 from lutra_models.knobs import Knob, Number
 
@@ -12,22 +13,25 @@ def side_by_side(panels: list[alt.LayerChart]) -> alt.Chart:
 
 
 def strengths(effects: pd.DataFrame, engine: str, most: int = 15) -> alt.LayerChart:
-    """Settings by workloads: the darker, the more the setting moved the objective; a dot where that is certain."""
+    """Settings by workloads: the darker, the more was gained over the baseline; a dot where that is certain."""
     table = effects[(effects.engine == engine) & effects.relative]
-    order = table.groupby("setting")["size"].mean().sort_values(ascending=False).index[:most].tolist()
+    logs = np.log1p(table.gain / 100).where(table.sure, 0.0)
+    order = logs.groupby(table.setting).mean().sort_values(ascending=False).index[:most].tolist()
     chart = alt.Chart(table[table.setting.isin(order)])
     x = alt.X("workload:N", title=None).axis(labelAngle=-40, labelLimit=160, orient="top", labelAlign="left")
     y = alt.Y("setting:N", title=None, sort=order).axis(labelLimit=220)
-    colour = alt.Color("size:Q", title="moved by (%)").scale(scheme="oranges", type="sqrt", domainMin=0)
+    colour = alt.Color("gain:Q", title="gain (%)").scale(scheme="oranges", type="sqrt", domainMin=0)
+    ends = [alt.Tooltip(name, format=".1f") for name in ("gain", "low", "high")]
     squares = chart.mark_rect().encode(
-        x=x, y=y, color=colour, tooltip=["workload", "setting", alt.Tooltip("size", format=".1f"), "highest_at"]
+        x=x, y=y, color=colour, tooltip=["workload", "setting", "baseline", "best", *ends]
     )
     sure = chart.transform_filter(alt.datum.sure).mark_circle(color="black", size=45).encode(x=x, y=y)
     return (squares + sure).properties(width=alt.Step(58), height=alt.Step(22), title=engine)
 
 
 def curves(table: pd.DataFrame, units: dict[str, str] | None = None) -> alt.Chart:
-    """A panel a setting, a line a workload: the objective's difference from its mean, with the belief's 90 % band."""
+    """A panel a setting, a line a workload: the gain over the baseline with the belief's 90 % band. A square is a
+    special value, a ring the baseline."""
     named = units or {}
     order = list(dict.fromkeys(table.setting))
     panels = [_curves_of(table[table.setting == name], name, named.get(name, "")) for name in order]
@@ -35,18 +39,39 @@ def curves(table: pd.DataFrame, units: dict[str, str] | None = None) -> alt.Char
 
 
 def _curves_of(table: pd.DataFrame, name: str, unit: str) -> alt.LayerChart:
-    log = bool(table["log"].iloc[0]) and bool((table.value > 0).all())
+    """Values that serve no such server are left out. A special value stands left of the line, where an axis of
+    logarithms has no place for it."""
+    table = table[table.serves]
+    line = table[~table.special]
+    log = bool(table["log"].iloc[0]) and bool((line.value > 0).all())
+    low, high = (line.value.min(), line.value.max()) if len(line) else (1.0, 1.0)
+    left = low / max(high / low, 2.0) ** 0.08 if log else None
+    table = table.assign(place=table.value.where(table.value > 0, left) if log else table.value)
     scale = alt.Scale(type="log" if log else "linear", nice=False)
-    x = alt.X("value:Q", title=f"{name} ({unit})" if unit else name, scale=scale).axis(tickCount=4, format="~s")
+    x = alt.X("place:Q", title=f"{name} ({unit})" if unit else name, scale=scale).axis(tickCount=4, format="~s")
     colour = alt.Color("workload:N", title="workload").legend(
         orient="bottom", columns=3, labelLimit=160, symbolOpacity=1
     )
-    chart = alt.Chart(table)
-    band = chart.mark_area(opacity=0.15).encode(
-        x=x, y=alt.Y("low:Q", title="objective, % from its mean", scale=_whole(table)), y2="high:Q", color=colour
+    y = alt.Y("low:Q", title="gain over the baseline (%)", scale=_whole(table))
+    gain = alt.Y("gain:Q")
+    tooltip = ["workload", "value", *(alt.Tooltip(end, format=".1f") for end in ("gain", "low", "high"))]
+    on_line = alt.Chart(table[~table.special])
+    band = on_line.mark_area(opacity=0.15).encode(x=x, y=y, y2="high:Q", color=colour)
+    curve = on_line.mark_line().encode(x=x, y=gain, color=colour)
+    special = alt.Chart(table[table.special]).mark_rule().encode(x=x, y=y, y2="high:Q", color=colour)
+    points = (
+        alt.Chart(table)
+        .mark_point(filled=True, size=45)
+        .encode(
+            x=x,
+            y=gain,
+            color=colour,
+            tooltip=tooltip,
+            shape=alt.condition(alt.datum.special, alt.value("square"), alt.value("circle")),
+        )
     )
-    line = chart.mark_line(point=True).encode(x=x, y="gain:Q", color=colour)
-    return (band + line).properties(width=300, height=180)
+    ring = alt.Chart(table[table.baseline]).mark_point(size=130, color="black").encode(x=x, y=gain)
+    return (band + curve + special + points + ring).properties(width=300, height=180)
 
 
 def _whole(table: pd.DataFrame) -> alt.Scale:

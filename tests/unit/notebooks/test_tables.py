@@ -25,14 +25,15 @@ QUICK = Options().varied(**{"surrogate.name": "numpy"})
 SPACE = KnobSpace([Knob(name, Number(0, 1)) for name in "abc"])
 
 
-def workload(name: str, reads: float, writes: float) -> Any:
-    effect = {"setting": "a", "values": [0.0, 1.0], "gains": [-0.1, 0.1], "deviation": 0.01, "log": False}
+def workload(name: str, reads: float, writes: float, certain: bool = True) -> Any:
+    effect = {"setting": "a", "baseline": 0.0, "values": [0.0, 1.0], "gains": [0.0, 0.2], "deviations": [0.0, 0.01]}
+    found = {"best": 1.0, "gain": 0.2, "low": 0.18, "high": 0.22, "certain": certain, "log": False, "choice": False}
     lesson = {
         "log": True,
         "low": 5.0,
         "high": 6.0,
         "rest": 0.01,
-        "effects": [{**effect, "choice": False, "special": 0}],
+        "effects": [{**effect, **found, "special": 0}],
     }
     return {
         "id": f"wl_{name}",
@@ -78,9 +79,9 @@ def test_nothing_known_gives_empty_tables() -> None:
     assert forecasts.over_time(none).empty
 
 
-def test_an_effect_is_shown_in_percent_and_is_sure_two_deviations_from_nothing() -> None:
-    table = settings.importance(settings.effects([workload("one", 10, 5), workload("two", 11, 5)]))
-    assert table.loc[("postgresql", "a")].round(1).to_dict() == {"mean": 22.1, "sure": 2.0, "varied": 2.0}
+def test_gains_are_averaged_on_the_logarithm_and_one_that_is_not_certain_is_none() -> None:
+    table = settings.importance(settings.effects([workload("one", 10, 5), workload("two", 11, 5, certain=False)]))
+    assert table.loc[("postgresql", "a")].round(1).to_dict() == {"mean": 10.5, "sure": 1.0, "varied": 2.0}
 
 
 def test_settings_that_act_for_themselves_do_not_interact_and_those_that_act_together_do() -> None:

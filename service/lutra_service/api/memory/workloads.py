@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
+from lutra_models.gp.memory.effects import Effect
+from lutra_models.gp.memory.workload import Lesson
+from lutra_models.gp.memory.workload import Workload as Taught
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
@@ -72,6 +75,19 @@ def get_workload_history(workload: str, stored: StoreDep) -> Document:
 
 
 def _told(row: Workload) -> dict[str, Any]:
-    taught = row.taught or {"signature": {}, "context": {}, "lessons": {}}
+    taught = Taught.from_dict(row.taught or {"signature": {}, "context": {}, "lessons": {}})
     teaches = row.taught is not None and row.snapshot_id is not None and row.merged_into is None
-    return {**vars(row), "database": row.database_id, "session": row.session_id, "teaches": teaches, **taught}
+    lessons = {metric: _lesson(lesson) for metric, lesson in taught.lessons.items()}
+    own = {"database": row.database_id, "session": row.session_id, "teaches": teaches}
+    return {**vars(row), **own, **taught.to_dict(), "lessons": lessons}
+
+
+def _lesson(lesson: Lesson) -> dict[str, Any]:
+    goal = "maximize" if lesson.good > 0 else "minimize"
+    return {**lesson.to_dict(), "goal": goal, "effects": [_effect(e) for e in lesson.effects]}
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    low, high = effect.interval
+    asked = {"certain": effect.certain, "best": effect.best, "gain": effect.gain, "low": low, "high": high}
+    return {**effect.to_dict(), **asked}

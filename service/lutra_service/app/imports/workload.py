@@ -134,8 +134,9 @@ def _holding(knob: Knob, values: Iterable[Value]) -> Knob:
     apart = domain.special
     numbers = [v for v in values if not isinstance(v, str) and v not in apart and not (domain.log and v <= 0)]
     low, high = min([domain.low, *numbers]), max([domain.high, *numbers])
-    same = (low, high) == (domain.low, domain.high)
-    return knob if same else replace(knob, domain=replace(domain, low=low, high=high, step=1))
+    if (low, high) == (domain.low, domain.high):
+        return knob
+    return replace(knob, domain=replace(domain, low=low, high=high, step=1, serves=(domain.low, domain.high)))
 
 
 def keep(unit: UnitOfWork, workload: Workload, model: Document, lesson: Document) -> Session:
