@@ -573,7 +573,9 @@ class Operations:
     def register_model(
         self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewModel]
     ) -> Request[schemas.ModelAnswer]:
-        """Register an options document as a candidate. It serves nothing until it is promoted."""
+        """Register an options document as a candidate. It serves nothing until it is promoted.
+
+        What it names of other packages is imported in a process of its own: a broken one is refused."""
         return Request("POST", path("/v1/models"), headers=key(idempotency_key), body=body, once=True)
 
     @call
@@ -607,9 +609,11 @@ class Operations:
         return Request("DELETE", path("/v1/models/{model}/shadow", model=model))
 
     @call
-    def promote_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
-        """Let it serve from now on, in every process of the service; the champion before it is retired."""
-        return Request("POST", path("/v1/models/{model}/promote", model=model))
+    def promote_model(self, model: str, /, **body: Unpack[schemas.Promoting]) -> Request[schemas.ModelAnswer]:
+        """Let it serve from now on, in every process of the service; the champion before it is retired.
+
+        By the rule only where it is shown to be better."""
+        return Request("POST", path("/v1/models/{model}/promote", model=model), body=body)
 
     @call
     def retire_model(self, model: str, /) -> Request[schemas.ModelAnswer]:

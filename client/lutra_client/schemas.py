@@ -159,6 +159,24 @@ class AuditAnswer(TypedDict):
     """What it became; null where nothing was left."""
 
 
+class BesideChampionAnswer(TypedDict):
+    """A version beside the champion, by what each source can judge."""
+
+    champion: str
+    """The champion's id."""
+    changed: list[str]
+    """The rooms of options in which they differ."""
+    not_judged: list[str]
+    """Those of them of which no source says anything."""
+    judged: list[JudgedAnswer]
+    """What each source says."""
+    promotes: bool
+    """Whether the rule promotes it: each changed room is better by a source that judges it, no source says worse, and
+    the suite passed."""
+    why: str
+    """Why, in words."""
+
+
 class ChangeAnswer(TypedDict):
     """One setting that changes, with the exact statement and its undo."""
 
@@ -711,6 +729,34 @@ class IntervalBody(TypedDict):
     """When it is over."""
 
 
+class JudgedAnswer(TypedDict):
+    """What one source says of a candidate beside the champion: the mean difference over sessions, with its interval."""
+
+    source: Literal["past_sessions", "shadow", "played", "played_live"]
+    """Forecasts of past sessions, forecasts in the shadow, sessions played in a lab, or sessions played live."""
+    measure: Literal["log_score", "missed", "missed_live"]
+    """What is compared."""
+    judges: list[str]
+    """The rooms of options whose changes this source shows."""
+    sessions: int
+    """Sessions of which both are known."""
+    mean: float | None
+    """The mean difference; above 0 is better for the candidate. Null without a session."""
+    low: float | None
+    """The lower end of its interval; null where there are too few sessions for one."""
+    high: float | None
+    """The upper end."""
+    level: float
+    """The probability that the interval holds the true difference, however often somebody looks."""
+    verdict: Literal["better", "worse", "undecided"]
+    """Whether the interval excludes 0, and where it lies."""
+    needed: int | None
+    """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
+    not."""
+    sentence: str
+    """All of this in words."""
+
+
 class JudgementAnswer(TypedDict):
     """What a change on a live database did: windows after it against windows before, at like load."""
 
@@ -942,6 +988,8 @@ class ModelAnswer(TypedDict):
     """What is not installed of the packages that it needs; the version before a champion serves in its place."""
     shadow: bool
     """Whether it predicts beside the champion."""
+    suite: SuiteAnswer
+    """What the conformance suite found of it."""
     package_version: str
     """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
     packages: list[PackageAnswer]
@@ -979,6 +1027,8 @@ class ModelDetailAnswer(TypedDict):
     """What is not installed of the packages that it needs; the version before a champion serves in its place."""
     shadow: bool
     """Whether it predicts beside the champion."""
+    suite: SuiteAnswer
+    """What the conformance suite found of it."""
     package_version: str
     """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
     packages: list[PackageAnswer]
@@ -1007,6 +1057,8 @@ class ModelDetailAnswer(TypedDict):
     """The newest computation of a scorecard; null before the first."""
     in_shadow: InShadowAnswer | None
     """How it predicted beside what served; null before the first reading that both predicted."""
+    beside_champion: BesideChampionAnswer | None
+    """How it compares with the champion; null for the champion itself."""
 
 
 class MustReach(TypedDict):
@@ -1439,6 +1491,14 @@ class ProblemError(TypedDict):
     """What is wanted there, and what was given."""
 
 
+class Promoting(TypedDict):
+    """Empty: promote it whatever is known of it."""
+
+    by_rule: NotRequired[bool]
+    """Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise
+    the answer is a conflict that names what is missing."""
+
+
 class Readiness(TypedDict):
     """Whether the service can do its work."""
 
@@ -1761,6 +1821,11 @@ class ScorecardAnswer(TypedDict):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    missed: float | None
+    """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
+    configurations are worth; null where sessions measured too little."""
+    missed_live: float | None
+    """The same played live, where each trial counts and not the best so far."""
     sessions: int
     """Past sessions that it rests on."""
     forecasts: int
@@ -1905,6 +1970,8 @@ class SessionScoreAnswer(TypedDict):
     """The session's id."""
     failed: NotRequired[str | None]
     """Why it could not be scored on this session; null where it could."""
+    key: NotRequired[str | None]
+    """A digest of the session as it was scored: equal where two versions were scored on the same."""
     n: NotRequired[int | None]
     """Readings that were predicted."""
     held_80: NotRequired[float | None]
@@ -1923,6 +1990,11 @@ class SessionScoreAnswer(TypedDict):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: NotRequired[float | None]
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    missed: NotRequired[float | None]
+    """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
+    configurations are worth; null where the session measured too little."""
+    missed_live: NotRequired[float | None]
+    """The same played live, where each trial counts and not the best so far."""
 
 
 class SettingAnswer(TypedDict):
@@ -1994,6 +2066,16 @@ class StepAnswer(TypedDict):
     """The key under which the agent's own file names the line's file; empty for a statement."""
     section: str
     """The line's section in that file; empty for a statement."""
+
+
+class SuiteAnswer(TypedDict):
+    """What the conformance suite, which Lutra's own parts pass, found of the parts that packages bring."""
+
+    state: Literal["passed", "failed", "not_run", "not_needed"]
+    """`not_needed` where no package brings a part; `not_run` before a score. One that failed, or was not run, neither
+    serves nor runs in the shadow."""
+    faults: list[str]
+    """What a part does not keep, or why the suite could not end; empty where it passed."""
 
 
 class SymptomAnswer(TypedDict):

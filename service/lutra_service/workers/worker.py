@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from lutra_models import gp, serial
+from lutra_models import extensions, gp, serial
 from lutra_models.advice import Reason, Recommendation
 from lutra_models.catalog import meet
+from lutra_models.errors import LutraError
 from lutra_models.gp.conformance import acquisition_faults, surrogate_faults
 from lutra_models.gp.documents import plugged
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.options import Options
+from lutra_models.gp.playing import played
 from lutra_models.gp.scoring import score_session
 from lutra_models.gp.search.acquisition import acquisition
 from lutra_models.gp.surrogate.table import surrogate
@@ -72,9 +74,10 @@ def predict(request: Mapping[str, Any]) -> Document:
 
 
 def score(request: Mapping[str, Any]) -> Document:
-    """How good the options would have been on a past session; see `gp.scoring`."""
+    """How good the options would have been on a past session; see `gp.scoring` and `gp.playing`."""
     history, *others = (serial.history_from_dict(document) for document in (request["history"], *request["others"]))
-    told = score_session(history, others, Options.from_dict(request["options"]))
+    options = Options.from_dict(request["options"])
+    told = {**score_session(history, others, options), "played": played(history, others, options)}
     return {**told, "key": request["key"], "trials": request["trials"]}
 
 
@@ -86,6 +89,17 @@ def conformance(request: Mapping[str, Any]) -> Document:
         wrong = surrogate_faults(part) if one.part.kind == "surrogate" else acquisition_faults(part)
         found.append({"option": one.part.option, "name": one.name, "faults": wrong})
     return {"conformance": found}
+
+
+def broken_parts(request: Mapping[str, Any]) -> Document:
+    """Of the parts that packages bring, what is wrong with those that cannot be imported."""
+    broken = []
+    for one in plugged(Options.from_dict(request["options"])):
+        try:
+            extensions.plugged(one.part.group, one.name)
+        except LutraError as error:
+            broken.append(f"{one.part.option} = {one.name!r}: {error}")
+    return {"broken": broken}
 
 
 def warm() -> None:

@@ -19,6 +19,7 @@ from lutra_service.app.access.idempotency import Idempotency
 from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal
 from lutra_service.db.store import Store
+from lutra_service.workers.maker import MakesWorker
 
 T = TypeVar("T")
 
@@ -39,9 +40,14 @@ async def exports(request: Request) -> Places:
     return cast(Places, request.app.state.entry.exports)
 
 
+async def make_candidates(request: Request) -> MakesWorker:
+    return cast(MakesWorker, request.app.state.compute.make_candidates)
+
+
 StoreDep = Annotated[Store, Depends(store)]
 Uses = Annotated[TokenUse, Depends(uses)]
 Exports = Annotated[Places, Depends(exports)]
+MakesCandidates = Annotated[MakesWorker, Depends(make_candidates)]
 NotifierDep = Annotated[Notifier, Depends(notifier)]
 
 

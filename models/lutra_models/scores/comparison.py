@@ -1,0 +1,101 @@
+"""One candidate against what serves, over sessions that both were judged on.
+
+A session gives one difference. The interval of their mean is a confidence sequence: it holds the true mean at every
+number of sessions at once, so that whoever looks again after each session is wrong no more often than one look is. It
+inverts the t-test with a normal prior on the effect size (Lai 1976; Wang and Ramdas, "Anytime-valid t-tests and
+confidence sequences for Gaussian means with unknown variance", 2024).
+Above zero is better for the candidate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean
+from typing import Literal
+
+Verdict = Literal["better", "worse", "undecided"]
+
+LEVEL = 0.975
+"""The probability that an interval holds the true mean. Two sources that may promote a version share the 5 %."""
+LEAST_SPREAD = 0.02
+"""No two sessions' differences scatter by less: a difference in the last digits that all sessions agree on is none."""
+PRIOR_SESSIONS = 1.0
+"""What the prior on the effect size weighs: it has the variance 1/this."""
+LIKELY = NormalDist().inv_cdf(0.9)
+"""Of nine comparisons in ten the number of sessions that is told suffices."""
+MOST_NEEDED = 1000
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`sessions` paired differences: their mean, its interval, and how many sessions more would exclude zero.
+
+    `mean` is None without a session; `low` and `high` are None while there are too few sessions for any interval.
+    `needed` is 0 where the interval excludes zero, and None where `MOST_NEEDED` sessions more might not.
+    """
+
+    sessions: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    level: float
+    needed: int | None
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.low is not None and self.low > 0:
+            return "better"
+        return "worse" if self.high is not None and self.high < 0 else "undecided"
+
+
+def compared(differences: Sequence[float], level: float = LEVEL) -> Comparison:
+    """The candidate's value of each session less that of what serves."""
+    count = len(differences)
+    if not count:
+        return Comparison(0, None, None, None, level, None)
+    mean = fmean(differences)
+    # One difference has no spread of its own.
+    squares = sum((d - mean) ** 2 for d in differences)
+    spread = math.sqrt(squares / max(count - 1, 1) + LEAST_SPREAD**2)
+    half = half_width(count, level) * spread
+    bounded = math.isfinite(half)
+    low, high = (mean - half, mean + half) if bounded else (None, None)
+    needed = _needed(count, mean, spread, level) if count > 1 else None
+    return Comparison(count, mean, low, high, level, needed)
+
+
+def half_width(sessions: int, level: float) -> float:
+    """The interval's, in deviations of the differences; infinite for too few sessions.
+
+    With the sum S and the sum of squares V of the differences less a mean m, the evidence against m is
+    √(c/(n + c)) · (1 - S²/((n + c) V))^(-n/2); m is in the interval while that is below 1/(1 - level).
+    """
+    n, c = sessions, PRIOR_SESSIONS
+    share = 1.0 - ((1.0 - level) * math.sqrt(c / (n + c))) ** (2.0 / n)
+    room = n - share * (n + c)
+    return math.sqrt(share * (n + c) / room * (n - 1) / n) if room > 0 and n > 1 else math.inf
+
+
+def _needed(count: int, mean: float, spread: float, level: float) -> int | None:
+    """Sessions more after which the interval excludes zero in nine of ten cases, if the spread stays what it is.
+
+    What is still to come scatters around a mean that is itself known to `count` sessions only.
+    """
+
+    def enough(more: int) -> bool:
+        off = _t(count - 1) * spread * math.sqrt(more / (count * (count + more)))
+        return abs(mean) - off > half_width(count + more, level) * spread
+
+    if enough(0):
+        return 0
+    return next((more for more in range(1, MOST_NEEDED + 1) if enough(more)), None)
+
+
+def _t(freedom: int) -> float:
+    """The quantile of Student's t for `LIKELY`, by its first two terms (Abramowitz and Stegun, 26.7.5)."""
+    z = LIKELY
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + first / freedom + second / freedom**2
