@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal
 
 from lutra_models.aims import Aim
@@ -20,6 +21,9 @@ Approval = Literal["manual", "automatic"]
 
 CONTEXT_TOLERANCE = 0.25
 """Two numbers within this relative distance are the same circumstances: a measured load never repeats exactly."""
+
+CIRCUMSTANCE = "context."
+"""Begins the name of a covariate that is no setting: `context.cores`."""
 
 MODES: tuple[Mode, ...] = ("observe", "reload_only", "restart_in_window", "lab")
 """From the weakest to the strongest; of two modes the weaker counts."""
@@ -166,6 +170,18 @@ class History:
     @property
     def completed(self) -> tuple[Observation, ...]:
         return tuple(o for o in self.observations if o.completed)
+
+    @cached_property
+    def held(self) -> Mapping[str, Value]:
+        """The covariates as they are now, which every recommendation keeps: the current ones, else those read last."""
+        fixed = self.space.fixed
+        newest = self.observations[-1].configuration if self.observations else None
+        now = newest if self.current is None else self.current
+        return {n: now[n] for n in fixed} if fixed and now is not None else {}
+
+    def standing(self, configuration: Configuration) -> Configuration:
+        """This configuration under the covariates of now."""
+        return configuration.replace(self.held) if self.held else configuration
 
     @property
     def reference(self) -> Configuration | None:

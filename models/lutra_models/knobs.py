@@ -10,7 +10,7 @@ import numbers
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from lutra_models.digest import fingerprint
 from lutra_models.errors import InvalidConfiguration
@@ -130,16 +130,40 @@ Domain = Number | Choice
 
 @dataclass(frozen=True)
 class Knob:
-    """A setting that the tuner may change."""
+    """A setting that the tuner may change, or one that is `fixed` here: a covariate, which a model learns from and
+    never proposes.
+    """
 
     name: str
     domain: Domain
-    applies: Applies = "reload"
+    applies: Applies | Literal["fixed"] = "reload"
     risk: Risk = "none"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"a knob's name is a text, got {self.name!r}")
         if not self.name:
             raise ValueError("a knob needs a name")
+        if not isinstance(self.domain, Number | Choice):
+            raise TypeError(f"{self.name}: a knob's domain is a Number or a Choice, got {self.domain!r}")
+        if self.applies not in (*get_args(Applies), "fixed") or self.risk not in get_args(Risk):
+            raise ValueError(f"{self.name}: applies={self.applies!r}, risk={self.risk!r}")
+
+    @classmethod
+    def covariate(cls, name: str, values: Iterable[Value]) -> Knob:
+        """A fixed one over what was measured: texts as options, numbers as a range, on a logarithm over two decades.
+
+        Raises ValueError for fewer than two distinct values.
+        """
+        seen = sorted(set(values), key=lambda v: (isinstance(v, str), v))
+        if len(seen) < 2:
+            raise ValueError(f"{name}: a covariate has two values or more, got {seen}")
+        numbers = [v for v in seen if not isinstance(v, str)]
+        if len(numbers) < len(seen):
+            return cls(name, Choice(tuple(map(str, seen))), "fixed")
+        low, high = min(numbers), max(numbers)
+        whole = all(isinstance(v, int) for v in numbers)
+        return cls(name, Number(low, high, log=low > 0 and high >= 100 * low, integer=whole), "fixed")
 
 
 class Configuration(Mapping[str, Value]):
@@ -243,6 +267,11 @@ class KnobSpace:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._by_name)
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The covariates."""
+        return tuple(k.name for k in self.knobs if k.applies == "fixed")
 
     def __getitem__(self, name: str) -> Knob:
         return self._by_name[name]

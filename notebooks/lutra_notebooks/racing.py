@@ -100,7 +100,11 @@ def _told(one: Comparison) -> str:
     if one.verdict != "undecided":
         return one.verdict
     if one.needed is None:
-        return "undecided: 1,000 sessions more might not tell" if one.sessions > 1 else "undecided: one session tells nothing"
+        return (
+            "undecided: 1,000 sessions more might not tell"
+            if one.sessions > 1
+            else "undecided: one session tells nothing"
+        )
     return f"undecided: needs some {one.needed} more sessions to tell"
 
 
@@ -123,7 +127,10 @@ def race(history: History, entrants: Mapping[str, Options], trials: int = 12, se
 
 def mean_missed(races: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """A row a race, seed and entrant: what it `missed` on average after the rows that all began with."""
-    searched = [t[t.trial > OPENING].assign(session=[f"{name}, {s}" for s in t[t.trial > OPENING].seed]) for name, t in races.items()]
+    searched = [
+        t[t.trial > OPENING].assign(session=[f"{name}, {s}" for s in t[t.trial > OPENING].seed])
+        for name, t in races.items()
+    ]
     if not searched:
         return pd.DataFrame(columns=["session", "entrant", "missed"])
     return pd.concat(searched).groupby(["session", "entrant"], sort=False).missed.mean().reset_index()

@@ -29,7 +29,9 @@ def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
         kind(f"{name}:Q", title=title, axis=plain).scale(domain=[-far, far], nice=False)
         for kind, name, title in ((alt.X, "x", titles[0]), (alt.Y, "y", titles[1]))
     )
-    ranked = group.assign(shown=group.workload if len(group) <= NAMED else "", above=group.y.rank(method="first") % 2 == 1)
+    ranked = group.assign(
+        shown=group.workload if len(group) <= NAMED else "", above=group.y.rank(method="first") % 2 == 1
+    )
     chart = alt.Chart(ranked)
     points = chart.mark_circle(opacity=0.7).encode(
         x=x,

@@ -36,7 +36,14 @@ def _against(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     )
     colour = alt.Color("held:N", title="inside").scale(domain=[True, False], range=[INSIDE, OUTSIDE])
     dots = chart.mark_point(filled=True, size=45).encode(
-        x=x, y=y, color=colour.legend(orient="bottom"), tooltip=["database", "trial", *(alt.Tooltip(f"{n}:Q", format=".4~g") for n in ("measured", "median", "low", "high"))]
+        x=x,
+        y=y,
+        color=colour.legend(orient="bottom"),
+        tooltip=[
+            "database",
+            "trial",
+            *(alt.Tooltip(f"{n}:Q", format=".4~g") for n in ("measured", "median", "low", "high")),
+        ],
     )
     return (line.encode(x=x, y=y) + bars + dots).properties(width=300, height=270)
 
@@ -83,7 +90,11 @@ def _in_time(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     chart = alt.Chart(group)
     x = moments("at", "when it was predicted")
     y = alt.Y("held:Q", title=f"{metric} inside").axis(format="%").scale(domain=[0, 1])
-    told = [alt.Tooltip("at:T", format="%d %b %Y %H:%M"), "n", *(alt.Tooltip(f"{e}:Q", format=".0%") for e in ("held", "low", "high"))]
+    told = [
+        alt.Tooltip("at:T", format="%d %b %Y %H:%M"),
+        "n",
+        *(alt.Tooltip(f"{e}:Q", format=".0%") for e in ("held", "low", "high")),
+    ]
     bars = chart.mark_rule().encode(x=x, y=alt.Y("low:Q", title=f"{metric} inside"), y2="high:Q")
     line = chart.mark_line(point=True).encode(x=x, y=y, tooltip=told)
     promised = alt.Chart(group.head(1)).mark_rule(color=MARK, strokeDash=[4, 4]).encode(y="level:Q")

@@ -38,7 +38,11 @@ def _measure(found: pd.DataFrame, judged: pd.DataFrame, measure: str, first: str
     colour = alt.Color("verdict:N", title="verdict", scale=VERDICTS).legend(orient="bottom")
     means = ["entrant", "sessions", "told", *(alt.Tooltip(f"{n}:Q", format="+.3f") for n in ("mean", "low", "high"))]
     chart = alt.Chart(judged).encode(y=y, color=colour, tooltip=means)
-    bars = chart.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", scale=scale, title=title), x2="high:Q")
+    bars = (
+        chart.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=3)
+        .encode(x=alt.X("low:Q", scale=scale, title=title), x2="high:Q")
+    )
     middle = chart.mark_point(filled=True, size=90, opacity=1).encode(x=alt.X("mean:Q", scale=scale, title=title))
     return (nothing + dots + bars + middle).properties(width=330, height=alt.Step(34))
 

@@ -41,7 +41,9 @@ def _over(
     title: str,
     metric: str,
 ) -> alt.LayerChart:
-    x = alt.X(f"{over}:Q", title=title, scale=alt.Scale(zero=False, padding=10, nice=False)).axis(tickMinStep=1, format="d")
+    x = alt.X(f"{over}:Q", title=title, scale=alt.Scale(zero=False, padding=10, nice=False)).axis(
+        tickMinStep=1, format="d"
+    )
     scale = alt.Scale(domain=list(domain), nice=False)
     colour = alt.Color("origin:N", title="proposed as", sort=table.trial.tolist()).scale(scheme="tableau10")
     layers: list[alt.Chart] = []
@@ -50,12 +52,18 @@ def _over(
         chart = alt.Chart(best).encode(x=x, tooltip=told)
         y = alt.Y("low:Q", title=metric, scale=scale)
         layers.append(chart.mark_area(opacity=0.18, color=MARK, interpolate="step-after").encode(y=y, y2="high:Q"))
-        layers.append(chart.mark_line(color=MARK, interpolate="step-after", strokeWidth=2).encode(y=alt.Y("median:Q", scale=scale)))
+        layers.append(
+            chart.mark_line(color=MARK, interpolate="step-after", strokeWidth=2).encode(
+                y=alt.Y("median:Q", scale=scale)
+            )
+        )
     if level is not None:
         rule = alt.Chart(pd.DataFrame({"level": [level], "named": ["baseline"]}))
         layers.append(rule.mark_rule(color=QUIET, strokeDash=[4, 4]).encode(y=alt.Y("level:Q", scale=scale)))
         layers.append(
-            rule.mark_text(color=QUIET, align="right", dy=-6, x="width").encode(y=alt.Y("level:Q", scale=scale), text="named:N")
+            rule.mark_text(color=QUIET, align="right", dy=-6, x="width").encode(
+                y=alt.Y("level:Q", scale=scale), text="named:N"
+            )
         )
     y = alt.Y("shown:Q", title=metric, scale=scale)
     points = alt.Chart(table).mark_point(filled=True, size=75, opacity=0.9)
@@ -64,7 +72,11 @@ def _over(
 
 
 def tried(
-    table: pd.DataFrame, knobs: Mapping[str, Knob], metric: str, before: Mapping[str, Value] | None, best: Mapping[str, Value]
+    table: pd.DataFrame,
+    knobs: Mapping[str, Knob],
+    metric: str,
+    before: Mapping[str, Value] | None,
+    best: Mapping[str, Value],
 ) -> alt.ConcatChart:
     """A panel a setting, one y axis for all: what was read at which value, the darker the later; the dashed line is the
     value before the session, the red one that of the best so far."""
@@ -92,9 +104,7 @@ def _tried(
     return panel(along, [*((rows, _rule(colour)) for rows, colour in marks), (shown, dots)])
 
 
-def marked(
-    name: str, before: Mapping[str, Value] | None, best: Mapping[str, Value]
-) -> list[tuple[pd.DataFrame, str]]:
+def marked(name: str, before: Mapping[str, Value] | None, best: Mapping[str, Value]) -> list[tuple[pd.DataFrame, str]]:
     """The value before the session and the best so far's, each as a table, with its colour."""
     found = [(before or {}).get(name), best.get(name)]
     return [
@@ -106,7 +116,9 @@ def marked(
 
 def _rule(colour: str):  # type: ignore[no-untyped-def]
     def drawn(chart: alt.Chart, x: alt.X) -> alt.Chart:
-        return chart.mark_rule(color=colour, strokeDash=[4, 3] if colour == QUIET else [1, 0], strokeWidth=1.5).encode(x=x)
+        return chart.mark_rule(color=colour, strokeDash=[4, 3] if colour == QUIET else [1, 0], strokeWidth=1.5).encode(
+            x=x
+        )
 
     return drawn
 

@@ -58,6 +58,11 @@ class Workloads(Repository[Workload]):
     def id_of_session(self, session_id: str) -> str | None:
         return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
 
+    def history_of_session(self, session_id: str) -> Document | None:
+        """The history that what it taught was fitted to; None where that is not known."""
+        found = self._db.execute(select(_C.history).where(_C.session_id == session_id)).scalar()
+        return None if found is None else unpack(found)
+
     def imported(self, engine: str, *, key: str | None = None, name: str | None = None) -> str | None:
         """The data set of this content, or of this name, which belongs to no database."""
         same = _C.name == name if key is None else _C.key == key

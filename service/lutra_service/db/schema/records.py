@@ -295,6 +295,8 @@ class Observed:
     session_id: str | None
     recommendation_id: str | None
     engine: str
+    engine_version: str | None
+    host: str | None
     received_at: datetime
     window_start: datetime | None
     window_end: datetime | None

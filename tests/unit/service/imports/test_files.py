@@ -13,7 +13,7 @@ from lutra_models.errors import InvalidReport
 from lutra_models.history import Observation
 from lutra_models.metrics import Objective
 from lutra_models.server import Host
-from lutra_service.app.imports import csv_file, json_files, mapping, raw
+from lutra_service.app.imports import csv_file, json_files, mapping, parsed, raw
 from lutra_service.app.imports.raw import Broken, RawRow
 from lutra_service.app.imports.workload import Workload, sampled, unread_server
 from lutra_service.cli import main
@@ -34,8 +34,8 @@ def understood(
         file = folder / "mapping.toml"
         file.write_text(told)
     meant = mapping.mapping_of(file)
-    columns = mapping.columns(meant, rows[0], LIVE, objective)
-    return mapping.observations(rows, meant, columns, LIVE, objective)
+    columns = mapping.columns(meant, rows, LIVE, objective)
+    return parsed.observations(rows, meant, columns, LIVE, objective)
 
 
 def table(folder: Path, text: str) -> list[RawRow]:
