@@ -74,8 +74,8 @@ def notebook(folder: Path, scope: Scope, jupyter: tuple[str, ...]) -> None:
                 sys.exit(_run(started, {**environment, "LUTRA_TOKEN": token}))
         except NoToken as error:
             raise click.ClickException(
-                f"LUTRA_TOKEN is not set, and no token could be made here: {error}. Run this where the service runs, or "
-                "set LUTRA_TOKEN to what `lutra token create --name notebooks --scope read` prints there"
+                f"LUTRA_TOKEN is not set, and no token could be made here: {error}. Run this where the service runs, "
+                "or set LUTRA_TOKEN to what `lutra token create --name notebooks --scope read` prints there"
             ) from error
 
 

@@ -20,6 +20,8 @@ from lutra_notebooks.fleet import labels
 
 DECADES = 100.0
 """A column whose greatest value is so many times its least one is searched on a logarithm."""
+APART = (-1, 0)
+"""Where the others are on a logarithm, these stand for something else: off, or automatic."""
 
 
 def histories(client: Client, found: Sequence[WorkloadAnswer], most: int = 12) -> dict[str, History]:
@@ -31,11 +33,9 @@ def histories(client: Client, found: Sequence[WorkloadAnswer], most: int = 12) -
     sessions = [w for w in enough if w["session"] is not None]
     kept = tables[: max(most // 2, most - len(sessions))]
     told = {names[w["id"]]: client.history(w["id"]) for w in [*sessions[: most - len(kept)], *kept]}
-    return {name: history for name, history in told.items() if len(_read(history)) >= LEAST_TRIALS}
-
-
-def _read(history: History) -> list[Any]:
-    return history.values(history.objective.metric)
+    return {
+        name: history for name, history in told.items() if len(history.values(history.objective.metric)) >= LEAST_TRIALS
+    }
 
 
 def thinned(history: History, most: int) -> History:
@@ -55,8 +55,9 @@ def of_csv(file: str | Path, metric: str, goal: Goal, ignore: Collection[str] = 
     """A table of your own: a row a trial, a column a setting, and the column `metric`, which is to become better.
 
     A row without a reading is a failure. Numbers range over what the table holds, on a logarithm where that is over two
-    decades; texts are options. Columns that never move are left out. Raises ValueError for a table without that
-    column, without a reading, or without a setting that moves.
+    decades, where -1 and 0 stand apart; texts are options. Columns that never move are left
+    out. Raises ValueError for a table without that column, without readings, or without a setting that moves, and for
+    one with gaps.
     """
     return of_frame(pd.read_csv(file), metric, goal, ignore)
 
@@ -91,12 +92,37 @@ def _observation(configuration: dict[str, Any], metric: str, read: float) -> Obs
 def _domain(column: pd.Series) -> Domain:
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return Choice(tuple(sorted(map(str, column.unique()))))
-    low, high = float(column.min()), float(column.max())
+    apart = tuple(sorted({float(v) for v in column if v in APART}))
+    rest = column[~column.isin(APART)]
+    decades = len(rest) > 0 and 0 < rest.min() < rest.max() / DECADES
+    line, special = (rest, apart) if decades else (column, ())
     integer = bool((column == column.round()).all())
-    return Number(low, high, log=low > 0 and high / low >= DECADES, integer=integer)
+    return Number(float(line.min()), float(line.max()), log=bool(decades), integer=integer, special=special)
 
 
 def _plain(value: Any, knob: Knob) -> Any:
     if isinstance(knob.domain, Choice):
         return str(value)
     return int(value) if knob.domain.integer else float(value)
+
+
+def tried(history: History, names: Sequence[str]) -> pd.DataFrame:
+    """A row a reading and setting: the setting's `value`, the `reading` of the objective, whether it `failed`, and
+    its `place` in the order of measuring, from 1."""
+    metric = history.objective.metric
+    rows = [
+        {"setting": name, "value": o.configuration[name], "place": place, **_read(o, metric)}
+        for place, o in enumerate(history.observations, 1)
+        for name in names
+    ]
+    return pd.DataFrame(rows, columns=["setting", "value", "place", "reading", "failed"])
+
+
+def _read(observation: Observation, metric: str) -> dict[str, Any]:
+    return {"reading": observation.metrics.get(metric, np.nan), "failed": not observation.completed}
+
+
+def pairs(history: History, one: str, other: str) -> pd.DataFrame:
+    """A row a reading: its values of two settings, in columns that are called like these."""
+    read = history.values(history.objective.metric)
+    return pd.DataFrame([{one: c[one], other: c[other]} for c, _ in read], columns=[one, other])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
@@ -20,26 +20,31 @@ GET_DATA = (
 def start() -> Client:
     """A client by `LUTRA_URL` and `LUTRA_TOKEN`. Raises ValueError without a token.
 
-    Charts are drawn without another host: live in JupyterLab, as a picture elsewhere.
+    Charts are drawn as `draw_here` says.
     """
-    alt.renderers.register("lutra", _both)
-    alt.renderers.enable("lutra")
-    alt.data_transformers.disable_max_rows()
+    draw_here()
     return Client.from_environment()
 
 
-@dataclass(frozen=True)
+def draw_here() -> None:
+    """Draw charts without another host: live in JupyterLab, as a picture elsewhere."""
+    alt.renderers.register("lutra", _both)
+    alt.renderers.enable("lutra")
+    alt.data_transformers.disable_max_rows()
+
+
+@dataclass
 class Missing:
-    """A sentence in a figure's place: what is missing, and how to get it."""
+    """A sentence in a figure's place: what is missing, and the first time how to get it."""
 
     what: str
     how: str = ""
+    said: bool = field(default=False, repr=False)
 
     def _repr_markdown_(self) -> str:
-        return f"*{self.what}.*" + (f" {self.how}." if self.how else "")
-
-    def __str__(self) -> str:
-        return self.what + (f": {self.how}" if self.how else "")
+        how = f" {self.how}." if self.how and not self.said else ""
+        self.said = True
+        return f"*{self.what}.*{how}"
 
 
 def _both(spec: dict[str, Any], **_options: Any) -> dict[str, Any]:

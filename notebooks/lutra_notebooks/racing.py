@@ -84,8 +84,8 @@ def differences(table: pd.DataFrame, first: str, by: str = "session") -> pd.Data
 
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """A row a measure and entrant of `differences`: their `mean`, its interval (`low`, `high`; as a promotion is judged,
-    `lutra_models.scores.compared`), the `verdict`, and what it needs (`told`)."""
+    """A row a measure and entrant of `differences`: their `mean`, its interval (`low`, `high`; as a promotion is
+    judged, `lutra_models.scores.compared`), the `verdict`, and what it needs (`told`)."""
     rows = []
     for (measure, entrant), group in found.groupby(["measure", "entrant"], sort=False):
         one = compared(group.difference.tolist())

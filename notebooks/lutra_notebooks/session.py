@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from lutra_client import Client
 from lutra_client.schemas import ObservationAnswer, SessionAnswer, TrialAnswer
-from lutra_models.history import History, Observation
+from lutra_models.history import History
 
 if TYPE_CHECKING:
     from lutra_models.gp import Options
@@ -67,7 +67,7 @@ def _row(trial: TrialAnswer, windows: Sequence[ObservationAnswer], metric: str) 
         "reading": float(read) if isinstance(read, int | float) else np.nan,
         "bound": np.nan if early is None else early["bound"],
         "state": "failed" if trial["failed"] else "ended early" if early else "measured",
-        **({end: np.nan for end in ("median", "low", "high")} if told is None else _ends(told)),
+        **(dict.fromkeys(("median", "low", "high"), np.nan) if told is None else _ends(told)),
         "changes": len(trial["changes"] or ()),
         "measuring": measuring,
         "changing": max((trial["spent_s"] or 0.0) / 60 - measuring, 0.0),
@@ -124,22 +124,6 @@ def _until(history: History, table: pd.DataFrame) -> History:
     last = table["at"].max().to_pydatetime()
     seen = [o for o in history.observations if o.window is not None and o.window.end <= last]
     return replace(history, observations=tuple(seen), pending=())
-
-
-def tried(history: History, names: Sequence[str]) -> pd.DataFrame:
-    """A row a reading and setting: the setting's `value`, the `reading` of the objective, whether it `failed`, and
-    its `place` in the order of measuring, from 1."""
-    metric = history.objective.metric
-    rows = [
-        {"setting": name, "value": o.configuration[name], "place": place, **_read(o, metric)}
-        for place, o in enumerate(history.observations, 1)
-        for name in names
-    ]
-    return pd.DataFrame(rows, columns=["setting", "value", "place", "reading", "failed"])
-
-
-def _read(observation: Observation, metric: str) -> dict[str, Any]:
-    return {"reading": observation.metrics.get(metric, np.nan), "failed": not observation.completed}
 
 
 def by_origin(table: pd.DataFrame) -> pd.DataFrame:

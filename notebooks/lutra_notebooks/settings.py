@@ -76,20 +76,21 @@ def importance(table: pd.DataFrame) -> pd.DataFrame:
 def curves(found: Sequence[WorkloadAnswer], engine: str, settings: Sequence[str]) -> pd.DataFrame:
     """A row a workload, setting and value of it: by how many percent the objective is better there than at the baseline
     (`gain`) with its 90 % interval (`low`, `high`), whether the value is the `baseline`, whether it is `special`, and
-    whether it `serves` such a server. Texts are left out."""
+    whether it `serves` such a server. Options are special ones, each."""
     names = labels(found)
     rows = []
     for w in (w for w in found if w["engine"] == engine):
         lesson = w["lessons"].get(w["metric"])
         for effect in lesson["effects"] if lesson is not None and lesson["log"] else ():
-            if effect["setting"] in settings and not effect["choice"]:
+            if effect["setting"] in settings:
                 rows += [{"workload": names[w["id"]], "metric": w["metric"], **row} for row in _curve(effect)]
     columns = ["workload", "metric", "setting", "value", "gain", "low", "high", "log", "baseline", "special", "serves"]
-    return pd.DataFrame(rows, columns=columns)
+    table, place = pd.DataFrame(rows, columns=columns), {name: i for i, name in enumerate(settings)}
+    return table.sort_values("setting", key=lambda names: names.map(place), kind="stable", ignore_index=True)
 
 
 def _curve(effect: EffectAnswer) -> list[dict[str, object]]:
-    line = len(effect["values"]) - effect["special"]
+    line = 0 if effect["choice"] else len(effect["values"]) - effect["special"]
     low, high = effect.get("serves") or (-np.inf, np.inf)
     told = zip(effect["values"], effect["gains"], effect["deviations"], strict=True)
     return [
@@ -102,31 +103,30 @@ def _curve(effect: EffectAnswer) -> list[dict[str, object]]:
             "log": effect["log"],
             "baseline": value == effect["baseline"],
             "special": place >= line,
-            "serves": place >= line or value == effect["baseline"] or low <= value <= high,
+            "serves": place >= line or value == effect["baseline"] or low <= float(value) <= high,
         }
         for place, (value, gain, deviation) in enumerate(told)
     ]
 
 
 def values(knob: Knob, steps: int) -> list[Value]:
-    """Values of a setting's range, evenly in its own scale; of a choice its options."""
+    """Values of a setting's range, evenly in its own scale, and its special ones; of a choice its options."""
     domain = knob.domain
     if not isinstance(domain, Number):
         return list(domain.options)
     spaced = np.geomspace if domain.log else np.linspace
-    return sorted({domain.clip(float(v)) for v in spaced(domain.low, domain.high, steps)})
+    return sorted({domain.clip(float(v)) for v in spaced(domain.low, domain.high, steps)} | set(domain.special))
 
 
 def slices(model: Model, names: Sequence[str], steps: int = 25) -> pd.DataFrame:
     """A row a setting and value: the objective (`median`, `low`, `high` of a reading) where that setting alone moves
-    from the best configuration by posterior; `best` is its value there."""
+    from the best configuration by posterior."""
     metric, best = model.history.objective.metric, model.best().configuration
     frames = []
     for name in names:
         grid = values(model.history.space[name], steps)
         told = model.columns([best.replace({name: v}) for v in grid])
         frames.append(pd.DataFrame({"setting": name, "value": grid, **{e: told[f"{metric}.{e}"] for e in ENDS}}))
-        frames[-1]["best"] = best[name]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
 import pandas as pd
-from lutra_models.catalog.units import show
+from lutra_models.catalog.units import scale
 from lutra_models.knobs import Knob, Number, Value
 
 INSIDE, OUTSIDE, MARK, QUIET = "#4c78a8", "#e45756", "firebrick", "#888888"
+VERDICTS = alt.Scale(domain=["better", "undecided", "worse"], range=["#54a24b", QUIET, OUTSIDE])
 COLUMN = 30
 """Pixels of a special value's column, and of an option's."""
 TICKS = 4
+MEMORY = (("TB", 2.0**40), ("GB", 2.0**30), ("MB", 2.0**20), ("kB", 2.0**10), ("B", 1.0))
+TIME = (("d", 864e5), ("h", 36e5), ("min", 6e4), ("s", 1e3), ("ms", 1.0))
 Draw = Callable[[alt.Chart, alt.X], alt.Chart]
 """What is drawn of rows, at an x."""
 
@@ -44,10 +47,6 @@ class Along:
         low, high = (min(numbers), max(numbers)) if numbers else (domain.low, domain.high)
         return cls(knob.name, domain.unit, low, high, domain.log, tuple(words))
 
-    @property
-    def title(self) -> str:
-        return self.name
-
     def ticks(self) -> list[float]:
         spaced = np.geomspace if self.log else np.linspace
         if not self.low < self.high:
@@ -56,11 +55,8 @@ class Along:
         return sorted({domain.rounded(float(v)) for v in spaced(self.low, self.high, TICKS)})
 
     def text(self, value: Value) -> str:
-        """As people write it: 1GB, not 131072."""
-        try:
-            return show(value, self.unit)
-        except ValueError:
-            return f"{value:g}" if isinstance(value, int | float) else str(value)
+        """As people read it: 1GB, not 131072; of three digits where it would be longer than that."""
+        return str(value) if isinstance(value, str) else readable(value, self.unit)
 
     def x(self) -> alt.X:
         """The axis of the range."""
@@ -69,13 +65,15 @@ class Along:
             for tick in self.ticks()
         )
         axis = alt.Axis(values=self.ticks(), labelExpr=f"{named} : ''", labelOverlap=True, grid=True)
-        scale = alt.Scale(type="log" if self.log else "linear", domain=[self.low, self.high], nice=False, padding=6)
-        return alt.X("value:Q", title=self.title, axis=axis, scale=scale)
+        kind = "log" if self.log else "linear"
+        return alt.X("value:Q", title=self.name, axis=axis).scale(
+            type=kind, domain=[self.low, self.high], nice=False, padding=6
+        )
 
     def words_x(self, title: str | None) -> alt.X:
         """The axis of the columns."""
         order = [self.text(word) for word in self.words]
-        return alt.X("word:N", title=title, sort=order).axis(labelAngle=0 if title else -90, labelLimit=90)
+        return alt.X("word:N", title=title, sort=order).axis(labelAngle=0, labelLimit=90)
 
 
 def panel(
@@ -87,7 +85,7 @@ def panel(
     shown = []
     for columns in (True, False):
         layers = [
-            draw(alt.Chart(rows), along.words_x(None if _ranges(along) else along.title) if columns else along.x())
+            draw(alt.Chart(rows), along.words_x(None if _ranges(along) else along.name) if columns else along.x())
             for table, draw in parts
             if len(rows := _side(along, table, columns))
         ]
@@ -99,6 +97,18 @@ def panel(
     if len(shown) > 1:
         shown[1] = _without_y(shown[1])
     return alt.hconcat(*shown, spacing=4)
+
+
+def readable(value: float, unit: str) -> str:
+    """A number of a setting, in the largest unit of its kind that it is at least one of. It is rounded: for reading."""
+    kind, size = scale(unit)
+    amount = abs(float(value) * float(size))
+    names = {"memory": MEMORY, "time": TIME}.get(kind, ())
+    name, factor = next(((n, f) for n, f in names if amount >= f), ("", 1.0) if not names else names[-1])
+    if value < 0 or not amount:
+        return f"{value:g}"
+    told = amount / factor
+    return f"{told:.3g}{name}" if told < 1000 else f"{told:.6g}{name}"
 
 
 def _ranges(along: Along) -> bool:
@@ -132,3 +142,20 @@ def moments(field: str, title: str) -> alt.X:
     """A time's axis in UTC, each label with its date."""
     axis = alt.Axis(format="%d %b %H:%M", labelOverlap=True, tickCount=4, labelFlush=True)
     return alt.X(f"{field}:T", title=f"{title} (UTC)", axis=axis, scale=alt.Scale(type="utc", padding=12))
+
+
+def marked(name: str, before: Mapping[str, Value] | None, best: Mapping[str, Value]) -> list[tuple[pd.DataFrame, str]]:
+    """A setting's value at the beginning, where that is known, and in the best configuration: each as a table, with the
+    colour of its line."""
+    found = [((before or {}).get(name), QUIET), (best.get(name), MARK)]
+    return [(pd.DataFrame({"value": [v]}, dtype=object), colour) for v, colour in found if v is not None]
+
+
+def rule(colour: str) -> Draw:
+    """A line at a value, dashed where it is the quiet colour."""
+
+    def drawn(chart: alt.Chart, x: alt.X) -> alt.Chart:
+        dash = [4, 3] if colour == QUIET else [1, 0]
+        return chart.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5).encode(x=x)
+
+    return drawn

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from lutra_notebooks.charts.axes import INSIDE, MARK, QUIET, ends
+from lutra_notebooks.charts.axes import INSIDE, MARK, QUIET, VERDICTS, ends
 from lutra_notebooks.racing import lines
 
 NUMBERS = {
@@ -15,7 +15,6 @@ NUMBERS = {
     "regret": "regret: difference (share)",
     "missed": "missed of the best: difference (% points)",
 }
-VERDICTS = alt.Scale(domain=["better", "undecided", "worse"], range=["#54a24b", QUIET, "#e45756"])
 
 
 def differences(found: pd.DataFrame, judged: pd.DataFrame, first: str) -> alt.ConcatChart:

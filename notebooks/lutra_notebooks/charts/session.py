@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 from lutra_models.knobs import Knob, Value
 
-from lutra_notebooks.charts.axes import INSIDE, MARK, QUIET, Along, ends, panel
+from lutra_notebooks.charts.axes import INSIDE, MARK, QUIET, Along, ends, marked, panel, rule
 
 STATES = alt.Shape("state:N", title="trial").scale(
     domain=["measured", "ended early", "failed"], range=["circle", "triangle-down", "cross"]
@@ -101,26 +101,7 @@ def _tried(
         told = ["place", alt.Tooltip("reading:Q", format=".4~g"), "failed"]
         return chart.mark_point(filled=True, size=55).encode(x=x, y=y, color=colour, shape=shape, tooltip=told)
 
-    return panel(along, [*((rows, _rule(colour)) for rows, colour in marks), (shown, dots)])
-
-
-def marked(name: str, before: Mapping[str, Value] | None, best: Mapping[str, Value]) -> list[tuple[pd.DataFrame, str]]:
-    """The value before the session and the best so far's, each as a table, with its colour."""
-    found = [(before or {}).get(name), best.get(name)]
-    return [
-        (pd.DataFrame({"value": [value]}, dtype=object), colour)
-        for value, colour in zip(found, (QUIET, MARK), strict=True)
-        if value is not None
-    ]
-
-
-def _rule(colour: str):  # type: ignore[no-untyped-def]
-    def drawn(chart: alt.Chart, x: alt.X) -> alt.Chart:
-        return chart.mark_rule(color=colour, strokeDash=[4, 3] if colour == QUIET else [1, 0], strokeWidth=1.5).encode(
-            x=x
-        )
-
-    return drawn
+    return panel(along, [*((rows, rule(colour)) for rows, colour in marks), (shown, dots)])
 
 
 def cost(table: pd.DataFrame) -> alt.Chart:
