@@ -108,8 +108,8 @@ def _surprise(measured: float, median: float, low: float, high: float, level: fl
 
 def calibration(table: pd.DataFrame, by: Sequence[str] = ("metric",)) -> pd.DataFrame:
     """A row a level from 5 % to 95 % and group: the share of readings that lay inside an interval of this level
-    (`held`), with the 90 % interval of that share (`low`, `high`), out of `n`. The intervals of other levels follow from
-    the one that was stored, as a normal one's."""
+    (`held`), with the 90 % interval of that share (`low`, `high`), out of `n`. The intervals of other levels follow
+    from the one that was stored, as a normal one's."""
     rows: list[dict[str, Any]] = []
     for key, group in table.groupby(list(by)):
         named = dict(zip(by, key, strict=True))

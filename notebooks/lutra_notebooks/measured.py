@@ -94,7 +94,7 @@ def _domain(column: pd.Series) -> Domain:
         return Choice(tuple(sorted(map(str, column.unique()))))
     apart = tuple(sorted({float(v) for v in column if v in APART}))
     rest = column[~column.isin(APART)]
-    decades = len(rest) > 0 and 0 < rest.min() < rest.max() / DECADES
+    decades = len(rest) > 0 and 0 < rest.min() <= rest.max() / DECADES
     line, special = (rest, apart) if decades else (column, ())
     integer = bool((column == column.round()).all())
     return Number(float(line.min()), float(line.max()), log=bool(decades), integer=integer, special=special)

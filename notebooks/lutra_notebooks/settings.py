@@ -73,6 +73,13 @@ def importance(table: pd.DataFrame) -> pd.DataFrame:
     return found.assign(mean=100 * np.expm1(found["mean"])).sort_values("mean", ascending=False)
 
 
+def telling(table: pd.DataFrame, most: int = 12) -> set[str]:
+    """Of each engine up to so many workloads: those with the most sure effects, and of these the newest."""
+    counted = table.groupby(["engine", "workload"], sort=False).sure.sum().reset_index()
+    ranked = counted.sort_values("sure", ascending=False, kind="stable").groupby("engine").head(most)
+    return set(ranked.workload)
+
+
 def curves(found: Sequence[WorkloadAnswer], engine: str, settings: Sequence[str]) -> pd.DataFrame:
     """A row a workload, setting and value of it: by how many percent the objective is better there than at the baseline
     (`gain`) with its 90 % interval (`low`, `high`), whether the value is the `baseline`, whether it is `special`, and

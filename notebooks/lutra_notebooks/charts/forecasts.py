@@ -55,7 +55,7 @@ def calibration(table: pd.DataFrame) -> alt.LayerChart:
     x = alt.X("level:Q", title="level of the interval", axis=percent).scale(domain=[0, 1])
     y = alt.Y("held:Q", title="readings inside", axis=percent).scale(domain=[0, 1])
     line = alt.Chart(pd.DataFrame({"level": [0, 1], "held": [0, 1]})).mark_line(color=QUIET, strokeDash=[4, 4])
-    colour = alt.Color("metric:N", title="metric")
+    colour = alt.Color("metric:N", title="metric").legend(symbolOpacity=1)
     told = ["metric", "n", *(alt.Tooltip(f"{e}:Q", format=".0%") for e in ("level", "held", "low", "high"))]
     chart = alt.Chart(table).encode(x=x, color=colour)
     band = chart.mark_area(opacity=0.12).encode(y=alt.Y("low:Q", title="readings inside"), y2="high:Q")

@@ -41,9 +41,8 @@ def _over(
     title: str,
     metric: str,
 ) -> alt.LayerChart:
-    x = alt.X(f"{over}:Q", title=title, scale=alt.Scale(zero=False, padding=10, nice=False)).axis(
-        tickMinStep=1, format="d"
-    )
+    axis = alt.Axis(tickMinStep=1, format="d") if over == "trial" else alt.Axis(tickCount=6)
+    x = alt.X(f"{over}:Q", title=title, axis=axis, scale=alt.Scale(zero=False, padding=10, nice=False))
     scale = alt.Scale(domain=list(domain), nice=False)
     colour = alt.Color("origin:N", title="proposed as", sort=table.trial.tolist()).scale(scheme="tableau10")
     layers: list[alt.Chart] = []
@@ -61,7 +60,7 @@ def _over(
         rule = alt.Chart(pd.DataFrame({"level": [level], "named": ["baseline"]}))
         layers.append(rule.mark_rule(color=QUIET, strokeDash=[4, 4]).encode(y=alt.Y("level:Q", scale=scale)))
         layers.append(
-            rule.mark_text(color=QUIET, align="right", dy=-6, x="width").encode(
+            rule.mark_text(color=QUIET, align="left", dx=4, dy=10, x=0).encode(
                 y=alt.Y("level:Q", scale=scale), text="named:N"
             )
         )

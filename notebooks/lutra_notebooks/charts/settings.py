@@ -38,18 +38,18 @@ def strengths(effects: pd.DataFrame, engine: str, most: int = 15) -> alt.LayerCh
     return (squares + sure).properties(width=alt.Step(58), height=alt.Step(22), title=engine)
 
 
-def gains(effects: pd.DataFrame, engine: str, most: int = 12) -> alt.LayerChart:
-    """A row a setting, a point a workload: the gain over the baseline, and its 90 % interval where it is certain."""
+def gains(effects: pd.DataFrame, engine: str, most: int = 12, workloads: int = 24) -> alt.LayerChart:
+    """A row a setting, a point a workload: the gain over the baseline, and its 90 % interval where it is certain. Of
+    more than so many workloads the certain effects alone are drawn."""
     table = effects[(effects.engine == engine) & effects.relative]
-    order = _strongest(table, most)
-    shown = table[table.setting.isin(order)].assign(
-        found=np.where(table.certain[table.setting.isin(order)], "certain", "a guess")
-    )
+    count, order = table.workload.nunique(), _strongest(table, most)
+    shown = table[table.setting.isin(order) & (table.certain | (count <= workloads))]
+    ranked = shown.groupby("setting").gain
+    place = (ranked.rank(method="first") / (ranked.transform("size") + 1)).to_numpy()
+    shown = shown.assign(found=np.where(shown.certain, "certain", "a guess"), place=place)
     y = alt.Y("setting:N", title=None, sort=order).axis(labelLimit=220, grid=True)
-    scale = alt.Scale(
-        domain=ends(shown.gain, shown.low[shown.certain], shown.high[shown.certain], pd.Series([0.0])), nice=False
-    )
-    x = alt.X("gain:Q", title=GAIN, scale=scale)
+    sure = shown[shown.certain]
+    scale = alt.Scale(domain=ends(shown.gain, sure.low, sure.high, pd.Series([0.0])), nice=False)
     colour = alt.Color("found:N", title="effect").scale(domain=["certain", "a guess"], range=[INSIDE, "#c9c9c9"])
     told = [
         "workload",
@@ -58,16 +58,14 @@ def gains(effects: pd.DataFrame, engine: str, most: int = 12) -> alt.LayerChart:
         "best",
         *(alt.Tooltip(n, format="+.1f") for n in ("gain", "low", "high")),
     ]
-    chart = alt.Chart(shown).encode(y=y, yOffset="workload:N", color=colour.legend(orient="bottom"), tooltip=told)
+    offset = alt.YOffset("place:Q", scale=alt.Scale(domain=[0, 1]))
+    chart = alt.Chart(shown).encode(y=y, yOffset=offset, color=colour.legend(orient="bottom"), tooltip=told)
     nothing = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(color=QUIET).encode(x=alt.X("at:Q", scale=scale))
-    bars = (
-        chart.transform_filter(alt.datum.certain)
-        .mark_rule()
-        .encode(x=alt.X("low:Q", scale=scale, title=GAIN), x2="high:Q")
-    )
-    dots = chart.mark_point(filled=True, size=40, opacity=0.9).encode(x=x)
-    step = alt.Step(28, **{"for": "position"})
-    return (nothing + bars + dots).properties(width=460, height=step, title=engine)
+    ends_at = alt.X("low:Q", scale=scale, title=GAIN)
+    bars = chart.transform_filter(alt.datum.certain).mark_rule().encode(x=ends_at, x2="high:Q")
+    dots = chart.mark_point(filled=True, size=40, opacity=0.9).encode(x=alt.X("gain:Q", title=GAIN, scale=scale))
+    title = f"{engine}, {count} workloads"
+    return (nothing + bars + dots).properties(width=460, height=alt.Step(28, **{"for": "position"}), title=title)
 
 
 def _strongest(table: pd.DataFrame, most: int) -> list[str]:
@@ -132,8 +130,8 @@ def slices(
     best: Mapping[str, Value],
 ) -> alt.ConcatChart:
     """A panel a setting, one y axis for all: the median of a reading and its 90 % interval where this setting alone
-    moves from the best configuration, and the readings as points. The dashed line is the value at the beginning, the red line
-    that of the best configuration."""
+    moves from the best configuration, and the readings as points. The dashed line is the value at the beginning,
+    the red line that of the best configuration."""
     y = alt.Y("low:Q", title=metric, scale=alt.Scale(domain=ends(table.low, table.high, readings.reading), nice=False))
     panels = [
         _slice(table[table.setting == n], readings[readings.setting == n], knobs[n], y, marked(n, before, best))
