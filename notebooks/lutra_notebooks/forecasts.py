@@ -60,7 +60,11 @@ def replayed(histories: Mapping[str, History], options: Options, seed: int = 0) 
         for trial, (one, told) in enumerate(
             zip(read[half:], model.predict([o.configuration for o in read[half:]]), strict=True), half + 1
         ):
-            known = {"database": name, "engine": str((history.context or {}).get("engine", "")), "session": name}
+            known: dict[str, Any] = {
+                "database": name,
+                "engine": str((history.context or {}).get("engine", "")),
+                "session": name,
+            }
             known |= {"trial": trial, "model": "the champion, replayed", "at": pd.NaT, "metric": metric}
             prediction = told[metric]
             ends = {end: getattr(prediction, end) for end in ("median", "low", "high", "level")}

@@ -58,7 +58,7 @@ def trials(client: Client, session: SessionAnswer) -> pd.DataFrame:
 def _row(trial: TrialAnswer, windows: Sequence[ObservationAnswer], metric: str) -> dict[str, Any]:
     read = (trial["measured"] or {}).get(metric)
     early, told = trial["ended_early"], trial["predictions"].get(metric)
-    span = [(datetime.fromisoformat(w["start"]), datetime.fromisoformat(w["end"])) for w in windows]
+    span = [(datetime.fromisoformat(w["start"] or w["end"]), datetime.fromisoformat(w["end"])) for w in windows]
     measuring = sum((end - start).total_seconds() for start, end in span) / 60
     return {
         "trial": trial["trial"],
@@ -103,7 +103,7 @@ def best_so_far(history: History, table: pd.DataFrame, options: Options, fits: i
     metric = history.objective.metric
     known = table[table.reading.notna()]
     places = known.iloc[1:] if len(known) > 1 else known.iloc[:0]
-    kept = np.unique(np.linspace(0, len(places) - 1, min(fits, len(places))).round().astype(int)) if len(places) else []
+    kept = np.unique(np.linspace(0, max(len(places) - 1, 0), min(fits, len(places))).round().astype(int))
     rows = []
     for place in (places.iloc[i] for i in kept):
         until = table[table.trial <= place.trial]
@@ -169,7 +169,7 @@ def gains(session: SessionAnswer) -> pd.DataFrame:
         {
             "finalist": one["name"].replace("_", "-"),
             "over": other.replace("_", "-"),
-            **{end: 100 * gain[end] for end in ("median", "low", "high")},  # type: ignore[literal-required]
+            **{end: 100 * gain[end] for end in ("median", "low", "high")},
             "readings": len(one["readings"]),
         }
         for one in (found["finalists"] if found else ())

@@ -94,7 +94,7 @@ def beside(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
             "model": names[m["id"]],
             "source": judged["source"].replace("_", " "),
             "measure": judged["measure"],
-            **{end: np.nan if judged[end] is None else judged[end] for end in ("mean", "low", "high")},  # type: ignore[literal-required]
+            **{end: np.nan if judged[end] is None else judged[end] for end in ("mean", "low", "high")},
             "sessions": judged["sessions"],
             "verdict": judged["verdict"],
             "sentence": judged["sentence"],

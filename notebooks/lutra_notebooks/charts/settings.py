@@ -70,7 +70,7 @@ def gains(effects: pd.DataFrame, engine: str, most: int = 12, workloads: int = 2
 
 def _strongest(table: pd.DataFrame, most: int) -> list[str]:
     logs = np.log1p(table.gain / 100).where(table.sure, 0.0)
-    return logs.groupby(table.setting).mean().sort_values(ascending=False).index[:most].tolist()
+    return [str(name) for name in logs.groupby(table.setting).mean().sort_values(ascending=False).index[:most]]
 
 
 def curves(table: pd.DataFrame, units: Mapping[str, str], most: int = 8) -> alt.ConcatChart:
