@@ -97,22 +97,34 @@ def _gains(table: pd.DataFrame, session: SessionAnswer) -> pd.Series:
 def best_so_far(history: History, table: pd.DataFrame, options: Options, fits: int = FITS) -> pd.DataFrame:
     """A row a place of the session: what it would have handed over after so many trials, by what was measured until
     then. `median`, `low` and `high` are of a *next reading* of that configuration, with 90 %; `best` is the best
-    reading so far. At most `fits` places, the last of which is the last trial."""
-    from lutra_models.gp import fit
-
-    metric = history.objective.metric
+    reading of a trial so far. At most `fits` places, the last of which is the last trial; and where more was measured
+    after it, one place more, with all of that."""
     known = table[table.reading.notna()]
     places = known.iloc[1:] if len(known) > 1 else known.iloc[:0]
     kept = np.unique(np.linspace(0, max(len(places) - 1, 0), min(fits, len(places))).round().astype(int))
-    rows = []
-    for place in (places.iloc[i] for i in kept):
-        until = table[table.trial <= place.trial]
-        model = fit(_until(history, until), rng=np.random.default_rng(0), options=options)
-        told = model.best().predictions.get(metric)
-        if told is not None:
-            read = {"best": _best(history, until.reading), "median": told.median, "low": told.low, "high": told.high}
-            rows.append({"trial": place.trial, "minutes": place.minutes, **read})
-    return pd.DataFrame(rows, columns=["trial", "minutes", "best", "median", "low", "high"])
+    rows = [
+        _handed_over(history, table[table.trial <= place.trial], place.trial, place.minutes, options)
+        for place in (places.iloc[i] for i in kept)
+    ]
+    verified = max((o.window.end for o in history.observations if o.window), default=None)
+    if rows and verified is not None and verified > (last := table.iloc[-1])["at"]:
+        minutes = last.minutes + (verified - last["at"]).total_seconds() / 60
+        rows.append(_handed_over(history, table.assign(at=verified), last.trial + 1, minutes, options))
+    columns = ["trial", "minutes", "best", "median", "low", "high"]
+    return pd.DataFrame([row for row in rows if row], columns=columns)
+
+
+def _handed_over(
+    history: History, until: pd.DataFrame, trial: float, minutes: float, options: Options
+) -> dict[str, float] | None:
+    from lutra_models.gp import fit
+
+    model = fit(_until(history, until), rng=np.random.default_rng(0), options=options)
+    told = model.best().predictions.get(history.objective.metric)
+    if told is None:
+        return None
+    ends = {"median": told.median, "low": told.low, "high": told.high}
+    return {"trial": trial, "minutes": minutes, "best": _best(history, until.reading), **ends}
 
 
 def _best(history: History, readings: pd.Series) -> float:

@@ -30,10 +30,14 @@ def known(client: Client, ids: Sequence[str]) -> list[ModelDetailAnswer]:
 
 
 def ask_scores(client: Client, ids: Sequence[str]) -> bool:
-    """Have the scorecards of model versions computed; whether this token may."""
+    """Have the scorecards of model versions computed that are missing, and all where they rest on different data;
+    whether this token may."""
+    found = known(client, ids)
+    alike = len({m["data"]["fingerprint"] for m in found if m["data"]}) <= 1
     try:
-        for id_ in ids:
-            client.score_model(id_)
+        for model in found:
+            if not _waits(model) and (model["data"] is None or not alike):
+                client.score_model(model["id"])
     except Forbidden:
         return False
     return True
@@ -41,7 +45,7 @@ def ask_scores(client: Client, ids: Sequence[str]) -> bool:
 
 def scored(client: Client, ids: Sequence[str], timeout_s: float = 60.0) -> list[ModelDetailAnswer]:
     """The versions once none of their scores waits any more, or after `timeout_s` for all of them together."""
-    return _once(client, ids, lambda m: m["scoring"] is None or m["scoring"]["state"] != "waiting", timeout_s)
+    return _once(client, ids, lambda m: not _waits(m), timeout_s)
 
 
 def watched(client: Client, ids: Sequence[str], readings: int = 6, timeout_s: float = 30.0) -> list[ModelDetailAnswer]:
@@ -66,7 +70,11 @@ def _once(
 
 def waiting(found: Sequence[ModelDetailAnswer]) -> list[str]:
     """The names of those whose score is still being computed."""
-    return [m["name"] for m in found if m["scoring"] is not None and m["scoring"]["state"] == "waiting"]
+    return [m["name"] for m in found if _waits(m)]
+
+
+def _waits(model: ModelDetailAnswer) -> bool:
+    return model["scoring"] is not None and model["scoring"]["state"] == "waiting"
 
 
 def cards(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:

@@ -27,7 +27,9 @@ def best_so_far(table: pd.DataFrame, best: pd.DataFrame, level: float | None, me
     shown["shown"] = shown.shown.fillna(domain[0])
     began = table["at"].min()
     minutes = "minutes" if pd.isna(began) else f"minutes since {began:%d %b %Y %H:%M} UTC"
-    panels = [_over(shown, best, level, domain, "trial", "trial", metric)]
+    after = len(best) > 0 and best.trial.max() > table.trial.max()
+    trials = "trial; the last step is the verification" if after else "trial"
+    panels = [_over(shown, best, level, domain, "trial", trials, metric)]
     panels.append(_over(shown, best, level, domain, "minutes", minutes, metric))
     return alt.hconcat(*panels).resolve_scale(color="shared", shape="shared")
 
@@ -48,7 +50,9 @@ def _over(
     layers: list[alt.Chart] = []
     if len(best):
         told = ["trial", *(alt.Tooltip(f"{end}:Q", format=".4~g") for end in ("best", "median", "low", "high"))]
-        chart = alt.Chart(best).encode(x=x, tooltip=told)
+        room = 0.05 * max(float(best[over].max() - table[over].min()), 1e-9)
+        shown = pd.concat([best, best.tail(1).assign(**{over: best[over].max() + room})])
+        chart = alt.Chart(shown).encode(x=x, tooltip=told)
         y = alt.Y("low:Q", title=metric, scale=scale)
         layers.append(chart.mark_area(opacity=0.18, color=MARK, interpolate="step-after").encode(y=y, y2="high:Q"))
         layers.append(
