@@ -19,6 +19,7 @@ COLUMN = 30
 TICKS = 4
 MEMORY = (("TB", 2.0**40), ("GB", 2.0**30), ("MB", 2.0**20), ("kB", 2.0**10), ("B", 1.0))
 TIME = (("d", 864e5), ("h", 36e5), ("min", 6e4), ("s", 1e3), ("ms", 1.0))
+COUNT = (("G", 1e9), ("M", 1e6), ("", 1.0))
 Draw = Callable[[alt.Chart, alt.X], alt.Chart]
 """What is drawn of rows, at an x."""
 
@@ -103,10 +104,10 @@ def readable(value: float, unit: str) -> str:
     """A number of a setting, in the largest unit of its kind that it is at least one of. It is rounded: for reading."""
     kind, size = scale(unit)
     amount = abs(float(value) * float(size))
-    names = {"memory": MEMORY, "time": TIME}.get(kind, ())
-    name, factor = next(((n, f) for n, f in names if amount >= f), ("", 1.0) if not names else names[-1])
+    names = {"memory": MEMORY, "time": TIME}.get(kind, COUNT)
     if value < 0 or not amount:
         return f"{value:g}"
+    name, factor = next(((n, f) for n, f in names if amount >= f), names[-1])
     told = amount / factor
     return f"{told:.3g}{name}" if told < 1000 else f"{told:.6g}{name}"
 
