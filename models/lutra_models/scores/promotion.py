@@ -52,7 +52,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether the rule promotes a candidate, and why. `not_judged` are changed rooms that no source says anything of."""
+    """Whether the rule promotes a candidate, and why. Of the changed rooms in `not_judged` no source says anything."""
 
     promotes: bool
     why: str
