@@ -270,7 +270,7 @@ class JudgedAnswer(Answer):
     """Whether the interval excludes 0, and where it lies."""
     needed: int | None
     """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
-    not."""
+    not, and before 5 sessions."""
     sentence: str
     """All of this in words."""
 
