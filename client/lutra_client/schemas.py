@@ -730,7 +730,7 @@ class JudgedAnswer(TypedDict):
     """Whether the interval excludes 0, and where it lies."""
     needed: int | None
     """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
-    not."""
+    not, and before 5 sessions."""
     sentence: str
     """All of this in words."""
 
@@ -1844,10 +1844,10 @@ class ScorecardAnswer(TypedDict):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
-    missed: float | None
+    missed: NotRequired[float | None]
     """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
-    configurations are worth; null where sessions measured too little."""
-    missed_live: float | None
+    configurations are worth; null where sessions measured too little, and in what an earlier version scored."""
+    missed_live: NotRequired[float | None]
     """The same played live, where each trial counts and not the best so far."""
     sessions: int
     """Past sessions that it rests on."""
