@@ -1992,7 +1992,7 @@ class SessionScoreAnswer(TypedDict):
     """What one past session says of a model version."""
 
     session: str
-    """The session's id."""
+    """The session's id; of a data set that belongs to no database that of its workload, `wl_…`."""
     failed: NotRequired[str | None]
     """Why it could not be scored on this session; null where it could."""
     key: NotRequired[str | None]

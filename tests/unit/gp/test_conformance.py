@@ -65,7 +65,7 @@ def test_a_part_that_ends_its_process_when_it_is_imported_is_named(
     (package / "entry_points.txt").write_text("[lutra.surrogates]\nhasty = hasty:Part\nlost = toygp:Lost\n")
     (tmp_path / "hasty.py").write_text("import sys\nsys.exit(3)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(BrokenExtension, match="hasty brings hasty .* cannot be imported: SystemExit: 3"):
+    with pytest.raises(BrokenExtension, match="cannot be imported: SystemExit: 3"):
         surrogate("hasty")
     (told,) = broken_parts({"options": {"surrogate": {"name": "lost"}}})["broken"]
     assert told.startswith("surrogate.name = 'lost': hasty brings lost to lutra.surrogates, but toygp:Lost cannot be")
