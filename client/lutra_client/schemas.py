@@ -752,7 +752,7 @@ class JudgedAnswer(TypedDict):
     """Whether the interval excludes 0, and where it lies."""
     needed: int | None
     """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
-    not."""
+    not, and before 5 sessions."""
     sentence: str
     """All of this in words."""
 
@@ -828,6 +828,41 @@ class KnobAnswer(TypedDict):
     """What it does."""
     manual: str
     """The page of the engine's manual."""
+
+
+class LeaningAnswer(TypedDict):
+    """Whether past workloads help a session: the log score of its forecasts with them, less that without, over trials
+    that leaned on some."""
+
+    trials: int
+    """How many of them were measured."""
+    mean: float
+    """The mean difference; above 0 the past helps."""
+    low: float | None
+    """The lower end of its interval; null where there are too few trials for one."""
+    high: float | None
+    """The upper end."""
+    level: float
+    """The probability that the interval holds the true difference, however often somebody looks."""
+    verdict: Literal["better", "worse", "undecided"]
+    """`better`: the past helps; `worse`: it harms, and the session leans on it no longer."""
+    sentence: str
+    """All of this in words."""
+
+
+class LeansOnAnswer(TypedDict):
+    """What a recommendation owes to past workloads."""
+
+    workloads: list[PastWorkloadAnswer]
+    """Those that it leans on, the weightiest first."""
+    without: dict[str, int | float | str]
+    """The configuration that would have been proposed without any of them, in the server's own units."""
+    differs: list[str]
+    """The settings that have another value in it."""
+    predictions: dict[str, PredictionAnswer]
+    """By metric, what the settings of the recommendation are predicted to give without past workloads."""
+    sentence: str
+    """All of this in words."""
 
 
 class LeftOutAnswer(TypedDict):
@@ -1337,6 +1372,17 @@ class PastGainAnswer(TypedDict):
     """Of the regret: so much less of it."""
 
 
+class PastWorkloadAnswer(TypedDict):
+    """A past workload that a recommendation leans on."""
+
+    workload: str
+    """Its id."""
+    name: str | None
+    """Its name, where it is the database's own or belongs to none; null for another database's."""
+    weight: float
+    """How far it is believed, from 0 to 1; what is missing to 1 over all is believed of none."""
+
+
 class PolicyBody(TypedDict):
     """What the operator allows. Values are texts with units or numbers in the server's own unit."""
 
@@ -1611,6 +1657,8 @@ class RecommendationAnswer(TypedDict):
     """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
+    leans_on: LeansOnAnswer | None
+    """The past workloads that it leans on, and what it would be without them; null where it leans on none."""
     looked_at: LookedAtAnswer | None
     """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
     memory: MemoryAnswer | None
@@ -1827,10 +1875,10 @@ class ScorecardAnswer(TypedDict):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
-    missed: float | None
+    missed: NotRequired[float | None]
     """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
-    configurations are worth; null where sessions measured too little."""
-    missed_live: float | None
+    configurations are worth; null where sessions measured too little, and in what an earlier version scored."""
+    missed_live: NotRequired[float | None]
     """The same played live, where each trial counts and not the best so far."""
     sessions: int
     """Past sessions that it rests on."""
@@ -1961,6 +2009,8 @@ class SessionAnswer(TypedDict):
     outside a lab."""
     verification: VerificationAnswer | None
     """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
+    leaning: LeaningAnswer | None
+    """Whether the past workloads that it leans on help it; null before the first measured trial that leaned on some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: str
@@ -1973,7 +2023,7 @@ class SessionScoreAnswer(TypedDict):
     """What one past session says of a model version."""
 
     session: str
-    """The session's id."""
+    """The session's id; of a data set that belongs to no database that of its workload, `wl_…`."""
     failed: NotRequired[str | None]
     """Why it could not be scored on this session; null where it could."""
     key: NotRequired[str | None]

@@ -55,6 +55,16 @@ class Model:
         """Whether there are readings enough to predict from: two of the objective."""
         return self.learned is not None and teachable(self.history)
 
+    @property
+    def leaned_on(self) -> dict[int, float]:
+        """By its place among those that `fit` was given, the weight of each past workload that it leans on, 0 to 1.
+
+        Of the objective: by what is searched, and where past workloads do not lead this time, by what is predicted.
+        """
+        learned = self.learned
+        trends = () if learned is None else learned.trends or learned.wary_trends
+        return {t.place: t.weight for t in trends if t.place is not None and t.weight is not None}
+
     @cached_property
     def snapshot(self) -> Snapshot:
         """What predictions need, as plain numbers. Raises NotEnoughObservations."""

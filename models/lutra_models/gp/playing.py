@@ -33,8 +33,8 @@ Way = Literal["lab", "live"]
 """In a lab any configuration may be tried, and the best so far counts. Live each one counts: clients wait for it."""
 
 WORLD = DEFAULT.varied(**{"surrogate.name": "numpy"})
-TRIALS = {"lab": 12, "live": 6}
-PLAYS = 2
+TRIALS = {"lab": 24, "live": 12}
+PLAYS = 3
 """Servers that are drawn of each session."""
 WAVES = 512
 LOOKED_AT = 512

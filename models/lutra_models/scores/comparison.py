@@ -10,6 +10,7 @@ Above zero is better for the candidate.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean
@@ -23,9 +24,13 @@ LEAST_SPREAD = 0.02
 """No two sessions' differences scatter by less: a difference in the last digits that all sessions agree on is none."""
 PRIOR_SESSIONS = 1.0
 """What the prior on the effect size weighs: it has the variance 1/this."""
-LIKELY = NormalDist().inv_cdf(0.9)
-"""Of nine comparisons in ten the number of sessions that is told suffices."""
+LIKELY = NormalDist().inv_cdf(0.8)
+"""How unfavourable the mean and the spread are taken to be, on which the number of sessions that is told rests: it
+suffices in nine of ten comparisons (`python -m benchmarks promotion`)."""
+LEAST_TOLD = 5
+"""Fewer sessions do not tell how many it takes …"""
 MOST_NEEDED = 1000
+"""… and more are not worth waiting for."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ class Comparison:
     """`sessions` paired differences: their mean, its interval, and how many sessions more would exclude zero.
 
     `mean` is None without a session; `low` and `high` are None while there are too few sessions for any interval.
-    `needed` is 0 where the interval excludes zero, and None where `MOST_NEEDED` sessions more might not.
+    `needed` is 0 where the interval excludes zero, and None where `MOST_NEEDED` sessions more might not, and before
+    `LEAST_TOLD` sessions.
     """
 
     sessions: int
@@ -62,7 +68,7 @@ def compared(differences: Sequence[float], level: float = LEVEL) -> Comparison:
     half = half_width(count, level) * spread
     bounded = math.isfinite(half)
     low, high = (mean - half, mean + half) if bounded else (None, None)
-    needed = _needed(count, mean, spread, level) if count > 1 else None
+    needed = _needed(count, mean, spread, level) if count >= LEAST_TOLD else None
     return Comparison(count, mean, low, high, level, needed)
 
 
@@ -79,23 +85,32 @@ def half_width(sessions: int, level: float) -> float:
 
 
 def _needed(count: int, mean: float, spread: float, level: float) -> int | None:
-    """Sessions more after which the interval excludes zero in nine of ten cases, if the spread stays what it is.
+    """Sessions more after which the interval excludes zero.
 
-    What is still to come scatters around a mean that is itself known to `count` sessions only.
+    What is still to come scatters around a mean and by a spread that are themselves known to `count` sessions only: of
+    both the unfavourable bound counts.
     """
+    freedom = count - 1
+    wide = spread * math.sqrt(freedom / _least_chi_square(freedom))
 
     def enough(more: int) -> bool:
-        off = _t(count - 1) * spread * math.sqrt(more / (count * (count + more)))
-        return abs(mean) - off > half_width(count + more, level) * spread
+        off = _t(freedom) * spread * math.sqrt(more / (count * (count + more)))
+        return abs(mean) - off > half_width(count + more, level) * wide
 
-    if enough(0):
+    if abs(mean) > half_width(count, level) * spread:
         return 0
-    return next((more for more in range(1, MOST_NEEDED + 1) if enough(more)), None)
+    more = 1 + bisect_left(range(1, MOST_NEEDED + 1), True, key=enough)
+    return more if more <= MOST_NEEDED else None
 
 
 def _t(freedom: int) -> float:
-    """The quantile of Student's t for `LIKELY`, by its first two terms (Abramowitz and Stegun, 26.7.5)."""
+    """The quantile of Student's t for `LIKELY`, by its first terms (Abramowitz and Stegun, 26.7.5)."""
     z = LIKELY
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
     return z + first / freedom + second / freedom**2
+
+
+def _least_chi_square(freedom: int) -> float:
+    """The lower quantile of chi-square for `LIKELY` (Wilson and Hilferty, 1931)."""
+    part = 2 / (9 * freedom)
+    return freedom * (1 - part - LIKELY * math.sqrt(part)) ** 3

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lutra_models.scores.comparison import MOST_NEEDED, Comparison, compared
+from lutra_models.scores.comparison import LEAST_TOLD, MOST_NEEDED, Comparison, compared
 
 SourceName = Literal["past_sessions", "shadow", "played", "played_live"]
 
@@ -52,7 +52,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether the rule promotes a candidate, and why. `not_judged` are changed rooms that no source says anything of."""
+    """Whether the rule promotes a candidate, and why. Of the changed rooms in `not_judged` no source says anything."""
 
     promotes: bool
     why: str
@@ -111,6 +111,8 @@ def _told(c: Comparison) -> str:
 
 
 def _needed(c: Comparison) -> str:
+    if c.sessions < LEAST_TOLD:
+        return f"needs at least {LEAST_TOLD - c.sessions} more sessions to tell"
     if c.needed is None:
-        return f"{MOST_NEEDED:,} more might not tell" if c.sessions > 1 else "needs more sessions to tell"
+        return f"{MOST_NEEDED:,} more might not tell"
     return f"needs some {c.needed} more sessions to tell"

@@ -5,7 +5,7 @@ It is reached by name, from `worker_process` alone, so that the API's process ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,12 @@ def recommend(request: Mapping[str, Any]) -> Document:
     """The next configuration to try, and the model that chose it where it can predict."""
     model = _model(request)
     most, exploration = request.get("max_changes"), request.get("exploration")
-    (advice,) = model.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
-    return _answer(request, model, advice)
+
+    def advised(by: gp.Model) -> Recommendation:
+        (advice,) = by.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
+        return advice
+
+    return _with_past(request, model, advised, _answer(request, model, advised(model)))
 
 
 def handover(request: Mapping[str, Any]) -> Document:
@@ -42,7 +46,11 @@ def handover(request: Mapping[str, Any]) -> Document:
     if "verification" in request:
         return _verified(request, model)
     baseline = model.history.space.normalise(request["baseline"])
-    return _answer(request, model, model.best(baseline, max_changes=request.get("max_changes")))
+
+    def best(by: gp.Model) -> Recommendation:
+        return by.best(baseline, max_changes=request.get("max_changes"))
+
+    return _with_past(request, model, best, _answer(request, model, best(model)))
 
 
 def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
@@ -114,6 +122,29 @@ def _model(request: Mapping[str, Any]) -> gp.Model:
     past = [Snapshot.from_dict(payload) for payload in request["past"]]
     rng = np.random.default_rng(np.random.SeedSequence(request["entropy"]))
     return gp.fit(history, past, rng=rng, options=Options.from_dict(request.get("options", {})))
+
+
+def _with_past(
+    request: Mapping[str, Any], model: gp.Model, asked: Callable[[gp.Model], Recommendation], answer: Document
+) -> Document:
+    """With the past workloads that the answer leans on, and what it would have been without any.
+
+    `predictions` are of the answer's settings, by the model that leans on nothing.
+    """
+    places = len(request["past"])
+    leaned = {place: weight for place, weight in model.leaned_on.items() if place < places}
+    if not leaned:
+        return answer
+    alone = _model({**request, "past": []})
+    predictions = alone.predict([answer["configuration"]])[0] if alone.predicts else {}
+    return {
+        **answer,
+        "leaned": {
+            "on": [{"place": place, "weight": weight} for place, weight in leaned.items()],
+            "configuration": _as_read_back(request, asked(alone).configuration),
+            "predictions": predictions_to_dict(predictions),
+        },
+    }
 
 
 def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation) -> Document:

@@ -139,7 +139,7 @@ class SessionScoreAnswer(Answer):
     """What one past session says of a model version."""
 
     session: str
-    """The session's id."""
+    """The session's id; of a data set that belongs to no database that of its workload, `wl_…`."""
     failed: str | None = None
     """Why it could not be scored on this session; null where it could."""
     key: str | None = None
@@ -191,10 +191,10 @@ class ScorecardAnswer(Answer):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
-    missed: float | None
+    missed: float | None = None
     """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
-    configurations are worth; null where sessions measured too little."""
-    missed_live: float | None
+    configurations are worth; null where sessions measured too little, and in what an earlier version scored."""
+    missed_live: float | None = None
     """The same played live, where each trial counts and not the best so far."""
     sessions: int
     """Past sessions that it rests on."""
@@ -270,7 +270,7 @@ class JudgedAnswer(Answer):
     """Whether the interval excludes 0, and where it lies."""
     needed: int | None
     """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
-    not."""
+    not, and before 5 sessions."""
     sentence: str
     """All of this in words."""
 

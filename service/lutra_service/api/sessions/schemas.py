@@ -139,6 +139,26 @@ class VerificationAnswer(Answer):
     """What was found, with the gains and what three more rounds would read; empty while it is not known."""
 
 
+class LeaningAnswer(Answer):
+    """Whether past workloads help a session: the log score of its forecasts with them, less that without, over trials
+    that leaned on some."""
+
+    trials: int
+    """How many of them were measured."""
+    mean: float
+    """The mean difference; above 0 the past helps."""
+    low: float | None
+    """The lower end of its interval; null where there are too few trials for one."""
+    high: float | None
+    """The upper end."""
+    level: float
+    """The probability that the interval holds the true difference, however often somebody looks."""
+    verdict: Literal["better", "worse", "undecided"]
+    """`better`: the past helps; `worse`: it harms, and the session leans on it no longer."""
+    sentence: str
+    """All of this in words."""
+
+
 class SessionAnswer(Answer):
     """A tuning session and its progress."""
 
@@ -204,6 +224,8 @@ class SessionAnswer(Answer):
     outside a lab."""
     verification: VerificationAnswer | None
     """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
+    leaning: LeaningAnswer | None
+    """Whether the past workloads that it leans on help it; null before the first measured trial that leaned on some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: datetime

@@ -69,6 +69,11 @@ class Workloads(Repository[Workload]):
         asked = select(_C.id).where(same, _C.engine == engine, _C.database_id.is_(None))
         return self._db.execute(asked).scalar()
 
+    def data_sets(self, limit: int) -> list[str]:
+        """Ids of those that belong to no database and whose history is kept, newest first."""
+        asked = select(_C.id).where(_C.database_id.is_(None), _C.history.is_not(None))
+        return list(self._db.execute(asked.order_by(_C.id.desc()).limit(limit)).scalars())
+
     def siblings(self, database_id: str) -> list[Remembered]:
         """Those of a database that were not merged, the oldest first."""
         of = _C.database_id == database_id, _C.merged_into.is_(None)

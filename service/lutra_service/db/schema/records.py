@@ -210,6 +210,7 @@ class Recommendation:
     turned_down_at: datetime | None = None
     model_version: str | None = None
     judgement: Document | None = None
+    leaned: Document | None = None
 
     @property
     def is_active(self) -> bool:
