@@ -306,8 +306,7 @@ def _row(entry: Mapping[str, Any]) -> KnobRow:
             values[name] = Formula(values[name])
     for name in ("options", "legal", "special"):
         values[name] = tuple(values.get(name, ()))
-    low, high = values["takes"] or (None, None)
-    values["takes"] = None if low is None else (float(low), float(high))
+    values["takes"] = None if values["takes"] is None else tuple(map(float, values["takes"]))
     for name in ("since", "until"):
         if name in values:
             values[name] = version_of(str(values[name]))

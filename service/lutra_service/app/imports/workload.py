@@ -138,7 +138,7 @@ class Workload:
         constant = (*sorted(self.names - self.varying), *self.constant)
         metrics = dict.fromkeys(m for o in self.observations for m in (*o.metrics, *o.bounds))
         texts = [n for n in self._contexts[0] if n not in self.constant and CIRCUMSTANCE + n not in fixed]
-        left = {n: f"a text of more than {MOST_OPTIONS} values" for n in texts}
+        left = dict.fromkeys(texts, f"a text of more than {MOST_OPTIONS} values")
         return Fates(moved, fixed, constant, tuple(metrics), {**ignored, **left})
 
     @property
@@ -254,8 +254,10 @@ def keep(unit: UnitOfWork, workload: Workload, model: Document, lesson: Document
     unit.snapshots.add(Snapshot(id_, database.id, session.id, session.id, lesson["observations"], model, unit.now))
     learned.of_session(unit, session, database, lesson, id_)
     told = {
-        **{"source": workload.source, "observations": len(workload.observations)},
-        **{"settings": sorted(workload.names), "covariates": list(fates.covariates)},
+        "source": workload.source,
+        "observations": len(workload.observations),
+        "settings": sorted(workload.names),
+        "covariates": list(fates.covariates),
     }
     audit.record(unit, "workload.import", session.id, None, told, database_id=database.id)
     return session
