@@ -64,5 +64,5 @@ def test_a_covariate_is_made_of_what_was_measured() -> None:
     assert Knob.covariate("v", ["16.4", "15.1", "16.4"]).domain == Choice(("15.1", "16.4"))
     assert Knob.covariate("n", [1, 2, 1000]).domain == Number(1, 1000, log=True, integer=True)
     assert Knob.covariate("n", [0.5, 2]).domain == Number(0.5, 2)
-    with pytest.raises(ValueError, match=r"n: a covariate has two values or more, got \[3\]"):
+    with pytest.raises(ValueError, match=r"n: a domain of what was measured takes two values or more, got \[3\]"):
         Knob.covariate("n", [3, 3])
