@@ -12,6 +12,7 @@ from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer
 from lutra_service.app.memory.alike import nearest
 from lutra_service.app.models import serving
+from lutra_service.app.observations.selected import require_engine
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Workload
 from lutra_service.db.store import UnitOfWork
@@ -31,6 +32,7 @@ def list_workloads(
     database: DatabaseId = None,
 ) -> Page[WorkloadAnswer]:
     """Every workload with its signature, its circumstances and what it taught, newest first."""
+    require_engine(engine)
 
     def read(unit: UnitOfWork) -> Document:
         found = unit.workloads.listed(page.limit + 1, page.after, engine=engine, database_id=database)
