@@ -585,7 +585,7 @@ class Operations:
         session: Only this session.
         since: Only what ended, or failed, after it.
         until: Only what began, or failed, before it.
-        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
         return Request(
             "GET",
             path("/v1/observations"),
@@ -608,7 +608,7 @@ class Operations:
         session: Only this session.
         since: Only what ended, or failed, after it.
         until: Only what began, or failed, before it.
-        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
         return Request(
             "GET",
             path("/v1/databases/{database}/observations", database=database),
@@ -629,7 +629,7 @@ class Operations:
 
         since: Only what ended, or failed, after it.
         until: Only what began, or failed, before it.
-        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
         return Request(
             "GET",
             path("/v1/sessions/{session}/observations", session=session),

@@ -49,6 +49,7 @@ TPS = Metric("tps", "transactions per second")
 TPS_LOW = Metric("tps_low", "transactions per second")
 """The tenth percentile of a window's seconds: what can be relied on inside it."""
 P99 = Metric("p99_ms", "milliseconds")
+MEASURED = (QPS, TPS, TPS_LOW, P99)
 LARGEST_READING = 1e18
 """A metric is a finite number from 0 to this."""
 BETTER: Mapping[str, Goal] = {

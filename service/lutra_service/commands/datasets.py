@@ -125,11 +125,9 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
     with opened(settings) as store:
         session = store.write(lambda unit: keep(unit, workload, model, lesson(asked, model), fates))
     failed = sum(not o.completed for o in workload.observations)
-    learned = len(workload.knobs) + len(workload.covariates)
-    click.echo(
-        f"{session.database_id} {session.id}: {len(workload.observations):,} observations, {failed:,} of them failures, "
-        f"of {learned} settings and covariates"
-    )
+    learned = f"{len(workload.knobs)} settings and {len(workload.covariates)} covariates"
+    count = f"{len(workload.observations):,} observations of {learned}, {failed:,} of them failures"
+    click.echo(f"{session.database_id} {session.id}: {count}")
     if left_out:
         click.echo(f"  {left_out:,} windows did not measure {workload.objective.metric}, and are left out")
     for line in fates.lines():

@@ -16,6 +16,7 @@ from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, Workload
 from lutra_service.app.memory.alike import nearest
 from lutra_service.app.memory.learned import measured
 from lutra_service.app.models import serving
+from lutra_service.app.observations.selected import require_engine
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Workload
 from lutra_service.db.store import UnitOfWork
@@ -39,6 +40,7 @@ def list_workloads(
     database: DatabaseId = None,
 ) -> Page[WorkloadAnswer]:
     """Every workload with its signature, its circumstances and what it taught, newest first."""
+    require_engine(engine)
 
     def read(unit: UnitOfWork) -> Document:
         found = unit.workloads.listed(page.limit + 1, page.after, engine=engine, database_id=database)

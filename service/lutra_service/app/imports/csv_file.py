@@ -8,7 +8,6 @@ from pathlib import Path
 
 from lutra_service.app.imports.raw import Cell, Place, RawRow, text_of
 
-
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 

@@ -19,7 +19,7 @@ _STARTS: dict[str, Kind] = {"setting.": "setting", "metric.": "metric", "context
 
 
 def is_export(titles: Collection[str]) -> bool:
-    return TOLD_BY <= set(titles)
+    return set(titles) >= TOLD_BY
 
 
 def meaning(title: str) -> tuple[Kind, str] | None:

@@ -32,7 +32,7 @@ class Fates:
     @property
     def sentence(self) -> str:
         """In short, for the session."""
-        told = [f"{len(self.learned)} settings are learned from"]
+        told = [f"settings learned from: {len(self.learned)}"]
         told += [f"covariates: {', '.join(self.covariates)}"] if self.covariates else []
-        told += [f"{len(self.same)} settings and circumstances are the same in every row"] if self.same else []
-        return "; ".join([*told, *([f"{len(self.ignored)} columns are ignored"] if self.ignored else [])])
+        told += [f"the same in every row: {len(self.same)}"] if self.same else []
+        return "; ".join([*told, *([f"columns ignored: {len(self.ignored)}"] if self.ignored else [])])

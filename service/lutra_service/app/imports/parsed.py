@@ -102,9 +102,9 @@ def _reading(cell: Cell, name: str, times: float) -> float:
     """As a report's: from 0 to 1e18."""
     number = _number(cell) * times
     if not 0 <= number <= LARGEST_READING:
+        told = cell.text if times == 1 else f"{cell.text} times {times:g}"
         cell.place.refuse(
-            f"{name}: {cell.text}{f' times {times:g}' if times != 1 else ''} is no reading: a metric is a number from 0 "
-            "to 1e18, or nothing where it was not measured"
+            f"{name}: {told} is no reading: a metric is a number from 0 to 1e18, or nothing where it was not measured"
         )
     return number + 0.0
 

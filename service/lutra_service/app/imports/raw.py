@@ -13,7 +13,6 @@ from typing import NoReturn
 
 from lutra_models.errors import LutraError
 
-
 MOST_TOLD = 10
 """Faults of one file that are told each by itself."""
 

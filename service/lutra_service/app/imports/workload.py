@@ -12,6 +12,7 @@ from functools import cached_property
 
 from lutra_models import __version__, serial
 from lutra_models.catalog import LiveSettings, meet, of_engine
+from lutra_models.catalog.rows import KnobRow
 from lutra_models.digest import fingerprint
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.history import CIRCUMSTANCE, History, Observation, same_context
@@ -20,7 +21,7 @@ from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.metrics import Objective
-from lutra_models.server import Host, Policy, Server, ServerSetting
+from lutra_models.server import LARGEST_BYTES, Host, Policy, Server, ServerSetting
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.quota import verify_size
@@ -42,6 +43,8 @@ MOST = 2000
 LEAST = 3
 MOST_OPTIONS = 12
 """Texts of a circumstance: more name the row, and teach nothing of the next one."""
+LEAST_VALUE = -1
+"""Of a setting whose catalogue does not tell what the server takes: -1 stands for automatic, and nothing is below."""
 AGENT = "import"
 
 
@@ -135,7 +138,7 @@ class Workload:
         constant = (*sorted(self.names - self.varying), *self.constant)
         metrics = dict.fromkeys(m for o in self.observations for m in (*o.metrics, *o.bounds))
         texts = [n for n in self._contexts[0] if n not in self.constant and CIRCUMSTANCE + n not in fixed]
-        left = {n: f"a text of more than {MOST_OPTIONS} values" for n in texts}
+        left = dict.fromkeys(texts, f"a text of more than {MOST_OPTIONS} values")
         return Fates(moved, fixed, constant, tuple(metrics), {**ignored, **left})
 
     @property
@@ -163,12 +166,13 @@ def unread_server(engine: str, version: str, host: Host, names: Iterable[str] | 
     Raises NotFound for an engine without a catalogue, InvalidConfiguration for a version that is none.
     """
     rows = [row for catalog in of_engine(engine) for row in catalog.rows_for(version)]
-    settings = {
-        row.name: ServerSetting("", row.unit, row.kind, options=(*row.options, *row.legal), applies=row.applies)
-        for row in rows
-        if names is None or row.name in names
-    }
+    settings = {row.name: _unread(row) for row in rows if names is None or row.name in names}
     return meet(Server(engine, version, settings, host))
+
+
+def _unread(row: KnobRow) -> ServerSetting:
+    low, high = row.takes or (LEAST_VALUE, LARGEST_BYTES)
+    return ServerSetting("", row.unit, row.kind, low, high, (*row.options, *row.legal), row.applies)
 
 
 def sampled(observations: Sequence[Observation], objective: Objective, most: int) -> list[Observation]:
@@ -251,8 +255,10 @@ def keep(unit: UnitOfWork, workload: Workload, model: Document, lesson: Document
     unit.snapshots.add(Snapshot(id_, database.id, session.id, session.id, lesson["observations"], model, unit.now))
     learned.of_session(unit, session, database, lesson, id_)
     told = {
-        **{"source": workload.source, "observations": len(workload.observations)},
-        **{"settings": sorted(workload.names), "covariates": list(fates.covariates)},
+        "source": workload.source,
+        "observations": len(workload.observations),
+        "settings": sorted(workload.names),
+        "covariates": list(fates.covariates),
     }
     audit.record(unit, "workload.import", session.id, None, told, database_id=database.id)
     return session

@@ -136,9 +136,14 @@ def require_known(unit: UnitOfWork, wanted: Selection) -> None:
         unit.databases.get(wanted.database_id)
     if wanted.session_id is not None:
         unit.sessions.get(wanted.session_id)
-    if wanted.engine is not None and wanted.engine not in engines():
-        hint = did_you_mean(wanted.engine, engines())
-        raise InvalidRequest(f"engine: {wanted.engine!r} is none of {', '.join(engines())}{hint}")
+    require_engine(wanted.engine)
+
+
+def require_engine(engine: str | None) -> None:
+    """Raises InvalidRequest for one without a catalogue; None is any."""
+    if engine is not None and engine not in engines():
+        hint = did_you_mean(engine, engines())
+        raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{hint}")
 
 
 def _line(row: Observed, metrics: tuple[str, ...]) -> str | None:
