@@ -38,8 +38,8 @@ class Number:
     they are searched as values apart and never as the end of the range. `step`: the server rounds to multiples of it,
     so only those are legal. `serves` is the part of the range, from … to, that serves a server on such a host, where
     the range was widened to hold what was measured; None where all of it does. What is proposed is a round value that
-    people can read, one of about `steps` over the domain; with `steps=None` it is whatever the search finds best, to the
-    last digit.
+    people can read, one of about `steps` over the domain; with `steps=None` it is whatever the search finds best, to
+    the last digit.
     """
 
     low: float

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from lutra_models import Choice, History, Knob, KnobSpace, Number, Objective, Observation
+from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.errors import MissingExtension
 from lutra_models.gp import Model, Options, fit
 from lutra_models.gp.conformance import surrogate_faults
 from lutra_models.gp.surrogate.numpy_fit import NUMPY
 from lutra_models.history import Window
-from lutra_notebooks import command, fleet, forecasts, lending, measured, racing, session, settings, versions
+from lutra_notebooks import command, fleet, forecasts, lending, racing, session, settings, versions
 from lutra_notebooks.book_folder import BOOK, filled
 from lutra_notebooks.charts.axes import Along
 from lutra_notebooks.opened import Missing
@@ -247,35 +247,6 @@ def test_entrants_are_compared_session_by_session_and_to_the_right_is_better() -
     }
     assert found.verdict.to_dict()["log_score", "good"] == "better"
     assert found.told.to_dict()["regret", "same"].startswith("undecided")
-
-
-TABLE = """buffers,mode,wait,size,tps,note
-1,a,-1,3,10,x
-10,b,5,3,20,x
-1000,a,500,3,,x
-100,b,50,3,25,x
-20,a,7,3,15,x
-30,b,9,3,17,x
-40,a,70,3,18,x
-"""
-
-
-def test_a_table_of_ones_own_is_a_history(tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_text(TABLE)
-    told = measured.of_csv(file, "tps", "maximize", ["note"])
-    buffers, mode, wait = (told.space[name].domain for name in ("buffers", "mode", "wait"))
-    assert isinstance(buffers, Number)
-    assert (buffers.low, buffers.high, buffers.log, buffers.integer) == (1, 1000, True, True)
-    assert mode == Choice(("a", "b"))
-    assert isinstance(wait, Number)
-    assert (wait.low, wait.high, wait.special) == (5, 500, (-1,))
-    assert "size" not in told.space
-    assert (len(told.completed), len(told.observations)) == (6, 7)
-    with pytest.raises(ValueError, match="there is no column 'qps'"):
-        measured.of_csv(file, "qps", "maximize")
-    with pytest.raises(ValueError, match="0 columns move"):
-        measured.of_csv(file, "tps", "maximize", ["buffers", "mode", "wait", "note"])
 
 
 def test_what_a_session_would_have_handed_over_is_known_after_each_trial() -> None:
