@@ -58,7 +58,11 @@ def trials(client: Client, session: SessionAnswer) -> pd.DataFrame:
 def _row(trial: TrialAnswer, windows: Sequence[ObservationAnswer], metric: str) -> dict[str, Any]:
     read = (trial["measured"] or {}).get(metric)
     early, told = trial["ended_early"], trial["predictions"].get(metric)
-    span = [(datetime.fromisoformat(w["start"] or w["end"]), datetime.fromisoformat(w["end"])) for w in windows]
+    span = [
+        (datetime.fromisoformat(w["start"]), datetime.fromisoformat(w["end"]))
+        for w in windows
+        if w["start"] is not None and w["end"] is not None
+    ]
     measuring = sum((end - start).total_seconds() for start, end in span) / 60
     return {
         "trial": trial["trial"],
