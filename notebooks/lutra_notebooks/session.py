@@ -194,6 +194,24 @@ def gains(session: SessionAnswer) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["finalist", "over", "median", "low", "high", "readings"])
 
 
+def leaned(client: Client, session: SessionAnswer) -> pd.DataFrame:
+    """A row a trial that leaned on past workloads, of the newest 200 recommendations: the weightiest three of them with
+    their weights (`past`), how far they are believed together (`weight`, from 0 to 1), and the settings that would have
+    another value `without` them."""
+    made = islice(client.list_recommendations(session["database"], limit=100), 200)
+    rows = [
+        {
+            "trial": r["trial"],
+            "past": ", ".join(f"{w['name'] or w['workload']} {w['weight']:.2f}" for w in told["workloads"][:3]),
+            "weight": sum(w["weight"] for w in told["workloads"]),
+            "without": ", ".join(told["differs"]),
+        }
+        for r in made
+        if r["session"] == session["id"] and r["trial"] is not None and (told := r["leans_on"]) is not None
+    ]
+    return pd.DataFrame(rows, columns=["trial", "past", "weight", "without"]).set_index("trial").sort_index()
+
+
 def level(history: History) -> float | None:
     """The mean reading of the baseline; None where it was not measured."""
     base = history.reference
