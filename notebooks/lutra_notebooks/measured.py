@@ -18,13 +18,14 @@ from lutra_notebooks.fleet import labels
 
 def histories(client: Client, found: Sequence[WorkloadAnswer], most: int = 12) -> dict[str, History]:
     """By name what was measured of up to `most` workloads with at least 6 readings of their objective: the newest
-    sessions, and imported tables. Where there are many of both, half are tables."""
+    sessions, and imported tables, their rows in random order. Where there are many of both, half are tables."""
     names = labels(found)
     enough = [w for w in found if w["observations"] >= LEAST_TRIALS]
     tables = [w for w in enough if w["session"] is None]
     sessions = [w for w in enough if w["session"] is not None]
     kept = tables[: max(most // 2, most - len(sessions))]
-    told = {names[w["id"]]: client.history(w["id"]) for w in [*sessions[: most - len(kept)], *kept]}
+    told = {names[w["id"]]: client.history(w["id"]) for w in sessions[: most - len(kept)]}
+    told |= {names[w["id"]]: shuffled(client.history(w["id"])) for w in kept}
     return {
         name: history for name, history in told.items() if len(history.values(history.objective.metric)) >= LEAST_TRIALS
     }

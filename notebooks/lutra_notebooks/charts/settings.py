@@ -64,7 +64,7 @@ def gains(effects: pd.DataFrame, engine: str, most: int = 12, workloads: int = 2
     ends_at = alt.X("low:Q", scale=scale, title=GAIN)
     bars = chart.transform_filter(alt.datum.certain).mark_rule().encode(x=ends_at, x2="high:Q")
     dots = chart.mark_point(filled=True, size=40, opacity=0.9).encode(x=alt.X("gain:Q", title=GAIN, scale=scale))
-    title = f"{engine}, {count} workloads"
+    title = f"{engine}, {count} workload{'s' if count > 1 else ''}"
     return (nothing + bars + dots).properties(width=460, height=alt.Step(28, **{"for": "position"}), title=title)
 
 
