@@ -22,7 +22,7 @@ $(STAMP):
 demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
 	.venv/bin/lutra demo
 
-notebook: setup  ## open the notebooks in JupyterLab; they read LUTRA_URL and LUTRA_TOKEN
+notebook: setup  ## open the notebooks in JupyterLab, in place
 	.venv/bin/lutra notebook --folder notebooks/lutra_notebooks/book
 
 test: setup  ## every behaviour, each on the cheapest server that shows it

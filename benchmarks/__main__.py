@@ -34,6 +34,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
     ("stores", "a persistent Redis on a slow disk, and one whose snapshots fork under huge pages"),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),
     ("memory", "what a fleet's past adds to a session, what asking it costs, and what training takes"),
+    ("promotion", "whether the rule promotes what is better, sees what is worse, and leaves alone what is equal"),
     ("tuning", "the recommender on measured tables: raced with its peers, its intervals, its safe mode and its speed"),
 )
 

@@ -38,8 +38,8 @@ class Client(Sync, Calls):
         ca_file: str | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        """Raises ValueError for plain http beyond loopback, for a token that is none, and a `ca_file` without
-        certificates.
+        """Raises ValueError for an address or a token that is none, for plain http beyond loopback, and a `ca_file`
+        without certificates.
         """
         http = httpx.Client(**_reached(url, ca_file), timeout=timeout_s) if http is None else http
         http.headers.update(_bearer(token))
@@ -80,8 +80,8 @@ class AsyncClient(Async, Calls):
         ca_file: str | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        """Raises ValueError for plain http beyond loopback, for a token that is none, and a `ca_file` without
-        certificates.
+        """Raises ValueError for an address or a token that is none, for plain http beyond loopback, and a `ca_file`
+        without certificates.
         """
         http = httpx.AsyncClient(**_reached(url, ca_file), timeout=timeout_s) if http is None else http
         http.headers.update(_bearer(token))
@@ -109,6 +109,8 @@ class AsyncClient(Async, Calls):
 def _reached(url: str, ca_file: str | None) -> dict[str, Any]:
     """What httpx is told of the service's address: a proxy of the environment is for other machines."""
     place = httpx.URL(url)
+    if place.scheme not in ("http", "https") or not place.host:
+        raise ValueError(f"an address begins with http:// or https:// and a host, got {url!r}")
     trusted = {} if ca_file is None else {"verify": _trusting(ca_file)}
     if _is_loopback(place.host):
         return {"base_url": place, **trusted, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
@@ -140,6 +142,8 @@ def _bearer(token: str | None) -> dict[str, str]:
     if token is None:
         return {}
     word = token.strip()
+    if not word:
+        raise ValueError("the token is empty: it is one word that begins with lutra_, or None for no token")
     if not word.isascii() or not word.isprintable() or " " in word:
         raise ValueError("what was given as a token is more than one: a token is one word that begins with lutra_")
     return {"Authorization": f"Bearer {word}"}

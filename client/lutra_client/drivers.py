@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from lutra_client.errors import problem, unreachable
+from lutra_client.errors import not_lutra, problem, unreachable
 from lutra_client.exchange import Flow, Pause, Reply, Retries, again_after_s
 from lutra_client.requests import Request
 
@@ -49,7 +49,7 @@ class Blocking:
         for attempt in count(1):
             try:
                 with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
-                    if not response.is_error:
+                    if _streams(response):
                         yield response
                         return
                     response.read()
@@ -88,7 +88,7 @@ class Awaiting:
         for attempt in count(1):
             try:
                 async with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
-                    if not response.is_error:
+                    if _streams(response):
                         yield response
                         return
                     await response.aread()
@@ -97,8 +97,15 @@ class Awaiting:
             await asyncio.sleep(_pause_s(request, response, self.retries, attempt))
 
 
+def _streams(response: httpx.Response) -> bool:
+    """Whether it is what was asked for: no refusal, and no page of somebody between."""
+    return not response.is_error and not response.headers.get("content-type", "").startswith("text/html")
+
+
 def _pause_s(request: Request[Any], refused: httpx.Response, retries: Retries, attempt: int) -> float:
-    """Raises Problem where it is not asked again."""
+    """Raises Problem where it is not asked again, and NotLutra for a page."""
+    if not refused.is_error:
+        raise not_lutra(refused)
     pause_s = again_after_s(request, refused, retries, attempt)
     if pause_s is None:
         raise problem(refused)

@@ -28,6 +28,12 @@ class Unreachable(LutraError):
         return "start the service, or set LUTRA_URL to where it answers"
 
 
+class NotLutra(LutraError):
+    """An answer came that is none of the service's: a page of a proxy, or something else at this address."""
+
+    code = "not_lutra"
+
+
 class TimedOut(LutraError):
     """What was waited for did not happen before the deadline."""
 
@@ -99,6 +105,17 @@ def unreachable(method: str, path: str, error: httpx.TransportError) -> Unreacha
     else:
         place = f" at {url.scheme}://{url.netloc.decode('ascii')}" if url.host else ""
     return Unreachable(f"{method} {path}{place}: {type(error).__name__}: {error}")
+
+
+def not_lutra(response: httpx.Response) -> NotLutra:
+    """The body has to be read."""
+    asked, told = response.request, " ".join(response.text[:SHOWN].split())
+    place = f"{asked.url.scheme}://{asked.url.netloc.decode('ascii')}"
+    kind = response.headers.get("content-type", "no type")
+    return NotLutra(
+        f"{asked.method} {asked.url.path} at {place}: {response.status_code} with {kind}, which is no answer of the "
+        f"service; is a proxy or a login page between? It begins: {told}"
+    )
 
 
 def problem(response: httpx.Response) -> Problem:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from lutra_client.errors import TimedOut, problem, retry_after_s, unreachable
+from lutra_client.errors import TimedOut, not_lutra, problem, retry_after_s, unreachable
 from lutra_client.requests import Request
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ def again_after_s(request: Request[Any], reply: Reply, retries: Retries, attempt
 
 
 def answered(request: Request[T], retries: Retries) -> Flow[T]:
-    """What the service answers: a document, a text, or None where there is nothing."""
+    """What the service answers: a document, a text, or None where there is nothing. Raises NotLutra for a page."""
     response = yield from exchanged(request, retries)
     found: T = _read(response)
     return found
@@ -113,7 +113,13 @@ def until(
 def _read(response: httpx.Response) -> Any:
     if not response.content:
         return None
-    return response.json() if response.headers.get("content-type", "").startswith("application/json") else response.text
+    kind = response.headers.get("content-type", "")
+    if kind.startswith("text/html"):
+        raise not_lutra(response)
+    try:
+        return response.json() if kind.startswith("application/json") else response.text
+    except ValueError as error:
+        raise not_lutra(response) from error
 
 
 def _again(request: Request[Any], reply: Reply) -> bool:

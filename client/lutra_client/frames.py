@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lutra_client.schemas import ObservationAnswer
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -14,6 +16,7 @@ WORDS = {"settings": "setting", "context": "context"}
 NUMBERS = {"metrics": "metric", "bounds": "bound"}
 PARTS = {**WORDS, **NUMBERS}
 """An observation's documents, and how the columns of each begin."""
+HEAD = tuple(name for name in ObservationAnswer.__annotations__ if name not in PARTS)
 MOMENTS = ("start", "end", "received_at")
 Names = tuple[str, ...]
 Values = tuple[Any, ...]
@@ -22,6 +25,15 @@ Values = tuple[Any, ...]
 def wide(items: Iterable[Any]) -> pd.DataFrame:
     """A row an item; what is nested has its place in its column's name, as in `policy.durability`."""
     found: pd.DataFrame = _installed()[0].json_normalize(list(items))
+    return found
+
+
+def html(items: Iterable[Any]) -> str | None:
+    """The table that a notebook shows; None where pandas is not installed."""
+    try:
+        found: str = wide(items).to_html(max_cols=20)
+    except ImportError:
+        return None
     return found
 
 
@@ -35,6 +47,8 @@ def reader() -> Callable[[str | bytes], Any]:
 class Observed:
     """Observations on their way to a frame. Rows whose documents name the same things are kept together."""
 
+    metrics: Iterable[str] = ()
+    """Those that were asked for: each is a column, also where nothing measured it."""
     _groups: dict[tuple[Names, ...], _Alike] = field(default_factory=dict)
     _count: int = 0
 
@@ -47,12 +61,15 @@ class Observed:
         self._count += 1
 
     def frame(self) -> pd.DataFrame:
-        """In the order in which they came."""
+        """In the order in which they came; `attrs["units"]` has the unit of each column that has one."""
         pandas, *_ = _installed()
         frames = [group.frame() for group in self._groups.values()]
-        found: pd.DataFrame = pandas.concat(frames) if frames else pandas.DataFrame()
+        found: pd.DataFrame = pandas.concat(frames) if frames else pandas.DataFrame(columns=list(HEAD))
         moments = {n: pandas.to_datetime(found[n], utc=True, format="ISO8601") for n in MOMENTS if n in found}
-        return found.assign(**moments) if len(frames) < 2 else found.assign(**moments).sort_index()
+        found = found.assign(**moments) if len(frames) < 2 else found.assign(**moments).sort_index()
+        found = found.assign(**{t: float("nan") for m in self.metrics if (t := f"metric.{m}") not in found})
+        found.attrs["units"] = _units(found)
+        return found
 
 
 @dataclass
@@ -88,6 +105,26 @@ class _Alike:
         numbers = pandas.DataFrame(measured, columns=titles[said:])
         found: pd.DataFrame = pandas.concat([heads, words, numbers], axis=1)
         return found.set_index(pandas.Index(self._places))
+
+
+def _units(found: pd.DataFrame) -> dict[str, str]:
+    """By column. A setting's is the one that its catalogue has for the version; of one that differs there is none."""
+    from lutra_models.catalog import of_engine
+    from lutra_models.errors import LutraError
+    from lutra_models.metrics import MEASURED
+
+    told = {f"{start}.{m.name}": m.unit for start in NUMBERS.values() for m in MEASURED}
+    settings: dict[str, set[str]] = {}
+    seen = found[["engine", "engine_version"]].drop_duplicates() if "engine_version" in found else found.head(0)
+    for engine, version in seen.to_numpy():
+        try:
+            rows = [row for catalog in of_engine(engine) for row in catalog.rows_for(str(version))]
+        except LutraError:  # an engine, or a version, that this installation does not know
+            return {name: told[name] for name in found if name in told}
+        for row in rows:
+            settings.setdefault(f"setting.{row.name}", set()).add(row.unit)
+    told |= {name: unit for name, units in settings.items() if len(units) == 1 and (unit := next(iter(units)))}
+    return {name: told[name] for name in found if name in told}
 
 
 def _installed() -> tuple[Any, Any, Any]:

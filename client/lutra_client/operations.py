@@ -19,7 +19,12 @@ class Operations:
     def register_database(
         self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewDatabase]
     ) -> Request[schemas.DatabaseAnswer]:
-        """Register a database server. Its agent then needs a token of its own."""
+        """Register a database server. Its agent then needs a token of its own.
+
+        name: What people call it; no two databases have the same name.
+        engine: Which kind of server it is: one of the engines that the catalogue has.
+        policy: What the operator allows.
+        label: Databases of one label belong together; those without any belong together too."""
         return Request("POST", path("/v1/databases"), headers=key(idempotency_key), body=body, once=True)
 
     @pages
@@ -44,7 +49,10 @@ class Operations:
     ) -> Request[schemas.DatabaseAnswer]:
         """Change the policy: pins, ranges, which settings may move, durability, restart, host, the memory limit, the past.
 
-        The label decides which databases share what was learned, so a token that is bound to one database cannot set it."""
+        The label decides which databases share what was learned, so a token that is bound to one database cannot set it.
+
+        policy: The parts of the policy that change.
+        label: Databases of one label belong together; those without any belong together too."""
         return Request("PATCH", path("/v1/databases/{database}", database=database), body=body)
 
     @call
@@ -70,7 +78,11 @@ class Operations:
     def create_token(
         self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
     ) -> Request[schemas.NewTokenAnswer]:
-        """A token that reaches this database alone. The secret is in this answer and nowhere else."""
+        """A token that reaches this database alone. The secret is in this answer and nowhere else.
+
+        name: For people: whose it is, or what for.
+        scopes: What it may do: `operate` and `models` include `read`, `admin` includes all of them.
+        expires_at: Until when it is valid; null: until it is revoked."""
         return Request(
             "POST",
             path("/v1/databases/{database}/tokens", database=database),
@@ -102,7 +114,11 @@ class Operations:
     def create_global_token(
         self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
     ) -> Request[schemas.NewTokenAnswer]:
-        """A token that reaches every database. The secret is in this answer and nowhere else."""
+        """A token that reaches every database. The secret is in this answer and nowhere else.
+
+        name: For people: whose it is, or what for.
+        scopes: What it may do: `operate` and `models` include `read`, `admin` includes all of them.
+        expires_at: Until when it is valid; null: until it is revoked."""
         return Request("POST", path("/v1/tokens"), headers=key(idempotency_key), body=body, once=True)
 
     @call
@@ -114,7 +130,10 @@ class Operations:
     def rotate_any_token(
         self, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
     ) -> Request[schemas.NewTokenAnswer]:
-        """A new token in place of this one: the same name, scopes and database, and another secret."""
+        """A new token in place of this one: the same name, scopes and database, and another secret.
+
+        grace_s: For so many seconds the old secret is valid too.
+        expires_at: Until when the new one is valid; null: for as long as the old one was given."""
         return Request(
             "POST", path("/v1/tokens/{token}/rotate", token=token), headers=key(idempotency_key), body=body, once=True
         )
@@ -123,7 +142,10 @@ class Operations:
     def rotate_token(
         self, database: str, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
     ) -> Request[schemas.NewTokenAnswer]:
-        """The same, of a token that is bound to this database."""
+        """The same, of a token that is bound to this database.
+
+        grace_s: For so many seconds the old secret is valid too.
+        expires_at: Until when the new one is valid; null: for as long as the old one was given."""
         return Request(
             "POST",
             path("/v1/databases/{database}/tokens/{token}/rotate", database=database, token=token),
@@ -234,7 +256,10 @@ class Operations:
         """Accept the risk for a reason and a time, in place of what was accepted before.
 
         The symptom then comes last and fails no check. It counts again when the time is over, when somebody withdraws this,
-        or when its kind has become a worse one."""
+        or when its kind has become a worse one.
+
+        because: Why; people read it beside the finding.
+        until: From then on it counts again."""
         return Request(
             "PUT",
             path("/v1/databases/{database}/symptoms/accepted/{symptom}", database=database, symptom=symptom),
@@ -260,7 +285,10 @@ class Operations:
         """Set guardrails in place of those set here before. The agent keeps them on its own disk.
 
         What was read can be edited and put back whole: a guardrail that still has the `origin` agent or default, and the
-        values that hold there, stays theirs."""
+        values that hold there, stays theirs.
+
+        guardrails: The guards by name.
+        firing: The guards that fire now, by the agent's newest report."""
         return Request("PUT", path("/v1/databases/{database}/guardrails", database=database), body=body)
 
     @pages
@@ -284,12 +312,43 @@ class Operations:
     def set_maintenance_windows(
         self, database: str, /, **body: Unpack[schemas.MaintenanceBody]
     ) -> Request[schemas.MaintenanceBody]:
-        """Set them in place of those before. With none, nothing is restarted in mode restart_in_window."""
+        """Set them in place of those before. With none, nothing is restarted in mode restart_in_window.
+
+        windows: Every weekly window.
+        open_until: The end of the window that is open now, null where none is.
+        next: The next one to begin."""
         return Request("PUT", path("/v1/databases/{database}/maintenance-windows", database=database), body=body)
 
     @call
     def send_report(self, database: str, /, **body: Unpack[schemas.Report]) -> Request[schemas.Receipt]:
-        """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
+        """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive.
+
+        protocol: The protocol that the agent speaks.
+        agent: The agent's name.
+        epoch: The id of the agent's state: a new one when the agent has lost its state.
+        sequence: The report's number in the epoch.
+        sent_at: When the report was made.
+        engine: Which kind of server it is; the one that the database was registered with.
+        engine_version: The server's version.
+        role: Whether the server accepts writes.
+        identifier: The server's own identifier; empty where it has none.
+        host: What the server may use of its host.
+        peak_connections: The most connections seen at once; 0 where unknown.
+        settings_hash: A digest of the settings that are active.
+        settings: Every setting, where the digest is new or the service asked for them.
+        window: The interval in which the metrics were measured.
+        metrics: By name, in the unit of the name. What was not measured is left out.
+        texts: By name, names of the database's objects at the end of the window; one line each.
+        p99_source: Where `p99_ms` comes from.
+        p99_of: What `p99_ms` is the latency of.
+        context: The circumstances of the measurement, such as the load's threads.
+        measures: The directive whose configuration this window measured.
+        failure: Why nothing could be measured under it.
+        ended_early: That its window was ended before its time, with the bound that it gave instead of a value.
+        outcomes: What happened to directives.
+        events: Guards that fired.
+        rolled_back: Rollbacks on the host that no report held before.
+        status: The agent's status."""
         return Request("POST", path("/v1/databases/{database}/reports", database=database), body=body)
 
     @call
@@ -321,7 +380,10 @@ class Operations:
         """Suggest the next settings now, or check an operator's own (`settings`).
 
         202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
-        answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there."""
+        answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
+
+        settings: An operator's own settings: texts with units, or numbers in the server's own unit.
+        approve: With `settings`: approve them at once."""
         return Request(
             "POST",
             path("/v1/databases/{database}/recommendations", database=database),
@@ -393,7 +455,10 @@ class Operations:
     def approve_recommendation(
         self, recommendation: str, /, **body: Unpack[schemas.Approving]
     ) -> Request[schemas.RecommendationAnswer]:
-        """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again."""
+        """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again.
+
+        settings: Only these of its changes.
+        reason: With `settings`: why the others are left out."""
         return Request(
             "POST", path("/v1/recommendations/{recommendation}/approve", recommendation=recommendation), body=body
         )
@@ -402,7 +467,9 @@ class Operations:
     def reject_recommendation(
         self, recommendation: str, /, **body: Unpack[schemas.TurningDown]
     ) -> Request[schemas.RecommendationAnswer]:
-        """Turn it down: its settings are not made active, and not proposed again until something they depend on changes."""
+        """Turn it down: its settings are not made active, and not proposed again until something they depend on changes.
+
+        reason: Why. What was turned down is not proposed again until something that it depended on has changed."""
         return Request(
             "POST", path("/v1/recommendations/{recommendation}/reject", recommendation=recommendation), body=body
         )
@@ -411,7 +478,9 @@ class Operations:
     def roll_back_recommendation(
         self, recommendation: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.TurningDown]
     ) -> Request[schemas.RecommendationAnswer]:
-        """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
+        """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory.
+
+        reason: Why. What was turned down is not proposed again until something that it depended on has changed."""
         return Request(
             "POST",
             path("/v1/recommendations/{recommendation}/rollback", recommendation=recommendation),
@@ -424,14 +493,30 @@ class Operations:
     def predict(self, database: str, /, **body: Unpack[schemas.NewPrediction]) -> Request[schemas.PredictionsAnswer]:
         """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions.
 
-        They are for the load of now, or for the `rate` that is named."""
+        They are for the load of now, or for the `rate` that is named.
+
+        settings: Merged with the current ones: texts with units, or numbers in the server's own unit.
+        level: The probability that each interval is to hold the reading.
+        rate: On a live database, what clients offer in a second, in the unit that `load` of an answer names; null for the load of now. A rate that was not measured is refused."""
         return Request("POST", path("/v1/databases/{database}/predictions", database=database), body=body)
 
     @call
     def open_session(
         self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewSession]
     ) -> Request[schemas.SessionAnswer]:
-        """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`)."""
+        """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`).
+
+        objective: The metric, and which way is better.
+        limits: What must hold besides.
+        mode: The most that is asked for; the agent's own file caps it.
+        approval: Whether each recommendation waits for somebody, or trials follow each other by themselves.
+        max_trials: How many trials at most.
+        verification_rounds: In a lab, how often each finalist is measured at most before the handover, after the trials and beside `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified.
+        max_changes: How many settings a recommendation may change at most, counted from the session's begin; null for any.
+        exploration: On a live database, how many trials may be made only to learn what settings do. In a lab all of them may.
+        loads: In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load.
+        aim: With `loads`, what is to become better: the weighted geometric mean of the objective's ratios to the baseline's readings under each load, or the worst of these ratios.
+        seed: The same seed and the same measurements give the same recommendations."""
         return Request(
             "POST",
             path("/v1/databases/{database}/sessions", database=database),
@@ -500,7 +585,7 @@ class Operations:
         session: Only this session.
         since: Only what ended, or failed, after it.
         until: Only what began, or failed, before it.
-        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
         return Request(
             "GET",
             path("/v1/observations"),
@@ -523,7 +608,7 @@ class Operations:
         session: Only this session.
         since: Only what ended, or failed, after it.
         until: Only what began, or failed, before it.
-        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
         return Request(
             "GET",
             path("/v1/databases/{database}/observations", database=database),
@@ -544,7 +629,7 @@ class Operations:
 
         since: Only what ended, or failed, after it.
         until: Only what began, or failed, before it.
-        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
         return Request(
             "GET",
             path("/v1/sessions/{session}/observations", session=session),
@@ -573,7 +658,14 @@ class Operations:
     def register_model(
         self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewModel]
     ) -> Request[schemas.ModelAnswer]:
-        """Register an options document as a candidate. It serves nothing until it is promoted."""
+        """Register an options document as a candidate. It serves nothing until it is promoted.
+
+        What it names of other packages is imported in a process of its own: a broken one is refused.
+
+        name: For people: what is tried.
+        toml: The document as TOML, such as `lutra models options` prints one.
+        options: The document as JSON: a room of options is an object.
+        note: Why, in a sentence."""
         return Request("POST", path("/v1/models"), headers=key(idempotency_key), body=body, once=True)
 
     @call
@@ -607,9 +699,13 @@ class Operations:
         return Request("DELETE", path("/v1/models/{model}/shadow", model=model))
 
     @call
-    def promote_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
-        """Let it serve from now on, in every process of the service; the champion before it is retired."""
-        return Request("POST", path("/v1/models/{model}/promote", model=model))
+    def promote_model(self, model: str, /, **body: Unpack[schemas.Promoting]) -> Request[schemas.ModelAnswer]:
+        """Let it serve from now on, in every process of the service; the champion before it is retired.
+
+        By the rule only where it is shown to be better.
+
+        by_rule: Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise the answer is a conflict that names what is missing."""
+        return Request("POST", path("/v1/models/{model}/promote", model=model), body=body)
 
     @call
     def retire_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
@@ -635,6 +731,11 @@ class Operations:
 
         count: How many are wanted."""
         return Request("GET", path("/v1/workloads/{workload}/nearest", workload=workload), query=given(count=count))
+
+    @call
+    def get_workload_history(self, workload: str, /) -> Request[schemas.WorkloadHistoryAnswer]:
+        """What was measured of it, also of a table that belongs to no database: what its model was fitted to."""
+        return Request("GET", path("/v1/workloads/{workload}/history", workload=workload))
 
     @call
     def check_alive(self) -> Request[schemas.Alive]:

@@ -159,6 +159,24 @@ class AuditAnswer(TypedDict):
     """What it became; null where nothing was left."""
 
 
+class BesideChampionAnswer(TypedDict):
+    """A version beside the champion, by what each source can judge."""
+
+    champion: str
+    """The champion's id."""
+    changed: list[str]
+    """The rooms of options in which they differ."""
+    not_judged: list[str]
+    """Those of them of which no source says anything."""
+    judged: list[JudgedAnswer]
+    """What each source says."""
+    promotes: bool
+    """Whether the rule promotes it: each changed room is better by a source that judges it, no source says worse, and
+    the suite passed."""
+    why: str
+    """Why, in words."""
+
+
 class ChangeAnswer(TypedDict):
     """One setting that changes, with the exact statement and its undo."""
 
@@ -356,16 +374,38 @@ class Directive(TypedDict):
 
 
 class EffectAnswer(TypedDict):
-    """What one setting did to a metric, the others as they were measured: one curve."""
+    """What one setting did to a metric, the others as they were measured: one curve, over the value at which the
+    workload began."""
 
     setting: str
     """The setting."""
+    baseline: int | float | str
+    """The value at which the workload began: gains are over it. It is one of the values."""
     values: list[int | float | str]
     """Its values, in the server's own unit, in ascending order; of a choice its options."""
     gains: list[float]
-    """At each value, the difference from the curve's mean: in the metric's unit, or of its logarithm."""
+    """At each value, by how much the metric is better than at the baseline, and negative where it is worse: in the
+    metric's unit, or of its logarithm."""
+    deviations: list[float]
+    """The deviation of the belief in each gain, in the same unit."""
     deviation: float
-    """The deviation of the belief in the curve, in the same unit."""
+    """The deviation of the belief in the curve around its mean, in the same unit."""
+    serves: NotRequired[list[float] | None]
+    """From … to: the part of the range that serves a server on such a host, where values outside it were measured."""
+    chance: float
+    """How probable it is that a setting without any effect looks as strong in such a table, which was found by
+    permuting the readings; it holds for all settings together."""
+    certain: bool
+    """Whether the setting did something, at a false discovery rate of 5 %, and the 90 % interval of its largest change
+    from the baseline lies on one side of 0. What is not certain decides nothing elsewhere."""
+    best: int | float | str
+    """Of the values that serve, the one with the greatest gain."""
+    gain: float
+    """The gain at `best`: 0 where the baseline is best."""
+    low: float
+    """The low end of the gain's 90 % interval."""
+    high: float
+    """The high end of the gain's 90 % interval."""
     log: NotRequired[bool]
     """Whether the values are spaced by their logarithms."""
     choice: NotRequired[bool]
@@ -689,6 +729,34 @@ class IntervalBody(TypedDict):
     """When it is over."""
 
 
+class JudgedAnswer(TypedDict):
+    """What one source says of a candidate beside the champion: the mean difference over sessions, with its interval."""
+
+    source: Literal["past_sessions", "shadow", "played", "played_live"]
+    """Forecasts of past sessions, forecasts in the shadow, sessions played in a lab, or sessions played live."""
+    measure: Literal["log_score", "missed", "missed_live"]
+    """What is compared."""
+    judges: list[str]
+    """The rooms of options whose changes this source shows."""
+    sessions: int
+    """Sessions of which both are known."""
+    mean: float | None
+    """The mean difference; above 0 is better for the candidate. Null without a session."""
+    low: float | None
+    """The lower end of its interval; null where there are too few sessions for one."""
+    high: float | None
+    """The upper end."""
+    level: float
+    """The probability that the interval holds the true difference, however often somebody looks."""
+    verdict: Literal["better", "worse", "undecided"]
+    """Whether the interval excludes 0, and where it lies."""
+    needed: int | None
+    """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
+    not, and before 5 sessions."""
+    sentence: str
+    """All of this in words."""
+
+
 class JudgementAnswer(TypedDict):
     """What a change on a live database did: windows after it against windows before, at like load."""
 
@@ -762,6 +830,41 @@ class KnobAnswer(TypedDict):
     """The page of the engine's manual."""
 
 
+class LeaningAnswer(TypedDict):
+    """Whether past workloads help a session: the log score of its forecasts with them, less that without, over trials
+    that leaned on some."""
+
+    trials: int
+    """How many of them were measured."""
+    mean: float
+    """The mean difference; above 0 the past helps."""
+    low: float | None
+    """The lower end of its interval; null where there are too few trials for one."""
+    high: float | None
+    """The upper end."""
+    level: float
+    """The probability that the interval holds the true difference, however often somebody looks."""
+    verdict: Literal["better", "worse", "undecided"]
+    """`better`: the past helps; `worse`: it harms, and the session leans on it no longer."""
+    sentence: str
+    """All of this in words."""
+
+
+class LeansOnAnswer(TypedDict):
+    """What a recommendation owes to past workloads."""
+
+    workloads: list[PastWorkloadAnswer]
+    """Those that it leans on, the weightiest first."""
+    without: dict[str, int | float | str]
+    """The configuration that would have been proposed without any of them, in the server's own units."""
+    differs: list[str]
+    """The settings that have another value in it."""
+    predictions: dict[str, PredictionAnswer]
+    """By metric, what the settings of the recommendation are predicted to give without past workloads."""
+    sentence: str
+    """All of this in words."""
+
+
 class LeftOutAnswer(TypedDict):
     """How good such intervals are on what was measured."""
 
@@ -776,6 +879,8 @@ class LessonAnswer(TypedDict):
 
     log: bool
     """Whether all of this is of the metric's logarithm: then a difference of 0.1 is about 10 %."""
+    goal: Literal["minimize", "maximize"]
+    """Whether more or less of the metric is better."""
     low: float
     """The least reading."""
     high: float
@@ -783,7 +888,8 @@ class LessonAnswer(TypedDict):
     rest: float
     """The variance of the readings that the sum of the effects does not explain."""
     effects: list[EffectAnswer]
-    """What each setting did, the strongest first; none of a setting that was always the same."""
+    """What each setting did: those that are certain come first, and of these the strongest; none of a setting that was
+    always the same."""
 
 
 class LimitBody(TypedDict):
@@ -917,6 +1023,8 @@ class ModelAnswer(TypedDict):
     """What is not installed of the packages that it needs; the version before a champion serves in its place."""
     shadow: bool
     """Whether it predicts beside the champion."""
+    suite: SuiteAnswer
+    """What the conformance suite found of it."""
     package_version: str
     """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
     packages: list[PackageAnswer]
@@ -954,6 +1062,8 @@ class ModelDetailAnswer(TypedDict):
     """What is not installed of the packages that it needs; the version before a champion serves in its place."""
     shadow: bool
     """Whether it predicts beside the champion."""
+    suite: SuiteAnswer
+    """What the conformance suite found of it."""
     package_version: str
     """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
     packages: list[PackageAnswer]
@@ -982,6 +1092,8 @@ class ModelDetailAnswer(TypedDict):
     """The newest computation of a scorecard; null before the first."""
     in_shadow: InShadowAnswer | None
     """How it predicted beside what served; null before the first reading that both predicted."""
+    beside_champion: BesideChampionAnswer | None
+    """How it compares with the champion; null for the champion itself."""
 
 
 class MustReach(TypedDict):
@@ -1156,6 +1268,12 @@ class ObservationAnswer(TypedDict):
     """The id of its database."""
     engine: str
     """Its database's engine."""
+    engine_version: str | None
+    """The server's version, as its agent last reported it."""
+    memory_bytes: int | None
+    """The memory of the server's host, as its agent last reported it."""
+    cores: float | None
+    """The cores of the server's host, as its agent last reported them."""
     session: str | None
     """The tuning session that was open then."""
     recommendation: str | None
@@ -1252,6 +1370,17 @@ class PastGainAnswer(TypedDict):
     """Of the rank correlation."""
     regret: float | None
     """Of the regret: so much less of it."""
+
+
+class PastWorkloadAnswer(TypedDict):
+    """A past workload that a recommendation leans on."""
+
+    workload: str
+    """Its id."""
+    name: str | None
+    """Its name, where it is the database's own or belongs to none; null for another database's."""
+    weight: float
+    """How far it is believed, from 0 to 1; what is missing to 1 over all is believed of none."""
 
 
 class PolicyBody(TypedDict):
@@ -1414,6 +1543,14 @@ class ProblemError(TypedDict):
     """What is wanted there, and what was given."""
 
 
+class Promoting(TypedDict):
+    """Empty: promote it whatever is known of it."""
+
+    by_rule: NotRequired[bool]
+    """Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise
+    the answer is a conflict that names what is missing."""
+
+
 class Readiness(TypedDict):
     """Whether the service can do its work."""
 
@@ -1520,6 +1657,8 @@ class RecommendationAnswer(TypedDict):
     """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
+    leans_on: LeansOnAnswer | None
+    """The past workloads that it leans on, and what it would be without them; null where it leans on none."""
     looked_at: LookedAtAnswer | None
     """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
     memory: MemoryAnswer | None
@@ -1736,6 +1875,11 @@ class ScorecardAnswer(TypedDict):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    missed: NotRequired[float | None]
+    """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
+    configurations are worth; null where sessions measured too little, and in what an earlier version scored."""
+    missed_live: NotRequired[float | None]
+    """The same played live, where each trial counts and not the best so far."""
     sessions: int
     """Past sessions that it rests on."""
     forecasts: int
@@ -1865,6 +2009,8 @@ class SessionAnswer(TypedDict):
     outside a lab."""
     verification: VerificationAnswer | None
     """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
+    leaning: LeaningAnswer | None
+    """Whether the past workloads that it leans on help it; null before the first measured trial that leaned on some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: str
@@ -1877,9 +2023,11 @@ class SessionScoreAnswer(TypedDict):
     """What one past session says of a model version."""
 
     session: str
-    """The session's id."""
+    """The session's id; of a data set that belongs to no database that of its workload, `wl_…`."""
     failed: NotRequired[str | None]
     """Why it could not be scored on this session; null where it could."""
+    key: NotRequired[str | None]
+    """A digest of the session as it was scored: equal where two versions were scored on the same."""
     n: NotRequired[int | None]
     """Readings that were predicted."""
     held_80: NotRequired[float | None]
@@ -1898,6 +2046,11 @@ class SessionScoreAnswer(TypedDict):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: NotRequired[float | None]
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    missed: NotRequired[float | None]
+    """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
+    configurations are worth; null where the session measured too little."""
+    missed_live: NotRequired[float | None]
+    """The same played live, where each trial counts and not the best so far."""
 
 
 class SettingAnswer(TypedDict):
@@ -1969,6 +2122,16 @@ class StepAnswer(TypedDict):
     """The key under which the agent's own file names the line's file; empty for a statement."""
     section: str
     """The line's section in that file; empty for a statement."""
+
+
+class SuiteAnswer(TypedDict):
+    """What the conformance suite, which Lutra's own parts pass, found of the parts that packages bring."""
+
+    state: Literal["passed", "failed", "not_run", "not_needed"]
+    """`not_needed` where no package brings a part; `not_run` before a score. One that failed, or was not run, neither
+    serves nor runs in the shadow."""
+    faults: list[str]
+    """What a part does not keep, or why the suite could not end; empty where it passed."""
 
 
 class SymptomAnswer(TypedDict):
@@ -2195,3 +2358,32 @@ class WorkloadAnswer(TypedDict):
     """The circumstances: version, hardware, load and the like."""
     lessons: dict[str, LessonAnswer]
     """What it taught, by metric, the objective's first; empty before it was fitted."""
+
+
+class WorkloadHistoryAnswer(TypedDict):
+    """What was measured of a workload: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+
+    format: int
+    """The version of this document's format."""
+    knobs: list[dict[str, Any]]
+    """The settings that are searched, each with its domain."""
+    objective: dict[str, Any]
+    """What is to become better."""
+    limits: list[dict[str, Any]]
+    """What must hold besides."""
+    observations: list[dict[str, Any]]
+    """Every measured or failed trial, in the order in which they were measured."""
+    pending: list[dict[str, int | float | str]]
+    """Configurations that are proposed and not yet measured."""
+    current: dict[str, int | float | str] | None
+    """The configuration that is active."""
+    starts: list[dict[str, int | float | str]]
+    """Configurations that are worth trying early."""
+    context: dict[str, Any]
+    """What was the same all along: version, hardware and the like."""
+    answers: dict[str, list[list[Any]]]
+    """By setting, pairs of a number that was asked for and the number that the server set."""
+    baseline: dict[str, int | float | str] | None
+    """The configuration that was active when the session began: changes are counted from it."""
+    aim: dict[str, Any] | None
+    """What `objective` is computed from, under several loads."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from lutra_client.drivers import Awaiting, Blocking
 from lutra_client.exchange import answered
 from lutra_client.files import whole
-from lutra_client.frames import Observed, reader, wide
+from lutra_client.frames import Observed, html, reader, wide
 from lutra_client.requests import Request
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Page = Mapping[str, Any]
+SHOWN = 50
+"""Items of a list that a notebook shows."""
 Format = Literal["jsonl", "csv", "parquet"]
 
 
@@ -27,14 +30,57 @@ def following(request: Request[T], page: Page) -> Request[T] | None:
     return None if page["next"] is None else request.asking(after=page["next"])
 
 
-@dataclass(frozen=True)
-class Pages(Generic[T]):
-    """A list's items, page by page as they are looked at. It may be looked at again, and is asked for again then."""
+def _told(request: Request[Any], what: str) -> str:
+    asked = "&".join(f"{name}={value}" for name, value in request.query.items())
+    return f"<{request.method} {request.path}{f'?{asked}' if asked else ''}, {what}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pages(Sequence[T]):
+    """A list's items, page by page as a loop looks at them, and asked for again by the next one.
+
+    `len`, an index and what needs them, such as `list` or `reversed`, read all of it once and keep it. An index from
+    the front reads no further than it has to.
+    """
 
     driver: Blocking
     request: Request[T]
+    _kept: list[T] = field(default_factory=list, init=False)
+    _whole: list[bool] = field(default_factory=list, init=False)
 
     def __iter__(self) -> Iterator[T]:
+        # Python asks for the length of what it makes a list of after it asked for this: only then is it known.
+        yield from self._kept if self._whole else self._read()
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        if isinstance(place, int) and place >= 0 and not self._whole:
+            found = list(islice(self, place, place + 1))
+            if not found:
+                raise IndexError(f"{self!r} has no item {place}")
+            return found[0]
+        return self._all()[place]
+
+    def __repr__(self) -> str:
+        return _told(self.request, "a list: a loop, an index or to_frame() reads it")
+
+    def _repr_html_(self) -> str | None:
+        """The first page as a table, where pandas is installed."""
+        return html(islice(self, SHOWN))
+
+    def _all(self) -> list[T]:
+        if not self._whole:
+            self._kept[:] = self._read()
+            self._whole.append(True)
+        return self._kept
+
+    def _read(self) -> Iterator[T]:
         asked: Request[T] | None = self.request
         while asked is not None:
             page: Any = self.driver.run(answered(asked, self.driver.retries))
@@ -46,12 +92,15 @@ class Pages(Generic[T]):
         return wide(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AsyncPages(Generic[T]):
-    """The same for asyncio."""
+    """The same for asyncio, without what cannot be awaited: it has no length and no index."""
 
     driver: Awaiting
     request: Request[T]
+
+    def __repr__(self) -> str:
+        return _told(self.request, "a list: `async for` or `await ….to_frame()` reads it")
 
     async def __aiter__(self) -> AsyncIterator[T]:
         asked: Request[T] | None = self.request
@@ -65,12 +114,15 @@ class AsyncPages(Generic[T]):
         return wide([item async for item in self])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rows(Generic[T]):
     """Observations as they come; never are more than a few in memory, but in a frame."""
 
     driver: Blocking
     request: Request[T]
+
+    def __repr__(self) -> str:
+        return _told(self.request, "observations: a loop, to_frame() or save(file, format) reads them")
 
     def __iter__(self) -> Iterator[T]:
         with self.driver.streamed(self.request.asking(format="jsonl")) as response:
@@ -79,7 +131,7 @@ class Rows(Generic[T]):
 
     def to_frame(self) -> pd.DataFrame:
         """A row an observation, with the columns of the CSV: `setting.…`, `metric.…`, `context.…`."""
-        seen, read = Observed(), reader()
+        seen, read = Observed(self.request.query.get("metric", ())), reader()
         with self.driver.streamed(self.request.asking(format="jsonl")) as response:
             for line in response.iter_lines():
                 seen.add(read(line))
@@ -92,12 +144,15 @@ class Rows(Generic[T]):
                 out.write(chunk)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AsyncRows(Generic[T]):
     """The same for asyncio."""
 
     driver: Awaiting
     request: Request[T]
+
+    def __repr__(self) -> str:
+        return _told(self.request, "observations: `async for`, `await ….to_frame()` or `await ….save(…)` reads them")
 
     async def __aiter__(self) -> AsyncIterator[T]:
         async with self.driver.streamed(self.request.asking(format="jsonl")) as response:
@@ -105,7 +160,7 @@ class AsyncRows(Generic[T]):
                 yield json.loads(line)
 
     async def to_frame(self) -> pd.DataFrame:
-        seen, read = Observed(), reader()
+        seen, read = Observed(self.request.query.get("metric", ())), reader()
         async with self.driver.streamed(self.request.asking(format="jsonl")) as response:
             async for line in response.aiter_lines():
                 seen.add(read(line))

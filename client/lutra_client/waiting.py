@@ -61,9 +61,11 @@ class Calls(Operations):
         return _until(self, lambda _: request, done, timeout_s, every_s)
 
     @flow
-    def history(self, session: str, /) -> Flow[History]:
-        """What the recommender sees of a session, as the type that `lutra_models.gp.fit` takes."""
-        return _history(self, session)
+    def history(self, of: str, /) -> Flow[History]:
+        """What the recommender sees of a session (`ts_…`), or what was measured of a workload (`wl_…`), as the type
+        that `lutra_models.gp.fit` takes.
+        """
+        return _history(self, of)
 
 
 def _until(
@@ -72,8 +74,9 @@ def _until(
     return until(ask, done, client.driver.retries, timeout_s, every_s)
 
 
-def _history(client: Any, session: str) -> Flow[History]:
+def _history(client: Any, of: str) -> Flow[History]:
     from lutra_models.serial import history_from_dict
 
-    document = yield from answered(Operations.get_history.request(session), client.driver.retries)
+    operation: Any = Operations.get_workload_history if of.startswith("wl_") else Operations.get_history
+    document = yield from answered(operation.request(of), client.driver.retries)
     return history_from_dict(dict(document))

@@ -62,9 +62,12 @@ class Package:
 def package_of(group: str, name: str) -> Package | None:
     """The package that brings `name`; None where none is installed. Nothing is imported. Raises BrokenExtension."""
     found = _found(group, name)
-    if found is None or found.dist is None:
-        return None
-    return Package(found.dist.name, found.dist.version)
+    return None if found is None else _package(found)
+
+
+def brought(group: str) -> list[tuple[str, Package | None]]:
+    """Names and their packages, also where two packages bring one name. Nothing is imported."""
+    return [(one.name, _package(one)) for one in entry_points(group=group)]
 
 
 def names_of(group: str) -> list[str]:
@@ -82,7 +85,10 @@ def plugged(group: str, name: str) -> Any:
     if found is None:
         raise MissingExtension(f"no installed package brings {name!r} to {group}; install the one that does")
     value = _loaded(found)
-    made = value() if isinstance(value, type) else value
+    try:
+        made = value() if isinstance(value, type) else value
+    except Exception as error:
+        raise BrokenExtension(f"{found.value} cannot be made without arguments: {error}") from error
     if getattr(made, "name", None) != name:
         raise BrokenExtension(f"{found.value} is called {getattr(made, 'name', None)!r}, its entry point {name!r}")
     return made
@@ -95,10 +101,15 @@ def _found(group: str, name: str) -> EntryPoint | None:
     return found[0] if found else None
 
 
+def _package(found: EntryPoint) -> Package | None:
+    return None if found.dist is None else Package(found.dist.name, found.dist.version)
+
+
 def _loaded(found: EntryPoint) -> Any:
     try:
         return found.load()
-    except (ImportError, AttributeError) as error:
+    except (Exception, SystemExit) as error:
         package = found.dist.name if found.dist else "an installed package"
-        message = f"{package} brings {found.name} to {found.group}, but {found.value} cannot be imported: {error}"
+        why = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
+        message = f"{package} brings {found.name} to {found.group}, but {found.value} cannot be imported: {why}"
         raise BrokenExtension(f"{message}; upgrade or uninstall it") from error

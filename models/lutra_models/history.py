@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal
 
 from lutra_models.aims import Aim
 from lutra_models.digest import fingerprint
 from lutra_models.evidence import Evidence, TurnedDown
-from lutra_models.knobs import Configuration, KnobSpace, Value
+from lutra_models.knobs import Configuration, Knob, KnobSpace, Value, domain_of, value_of
 from lutra_models.metrics import Limit, Objective
 
 Mode = Literal["observe", "reload_only", "restart_in_window", "lab"]
@@ -20,6 +21,9 @@ Approval = Literal["manual", "automatic"]
 
 CONTEXT_TOLERANCE = 0.25
 """Two numbers within this relative distance are the same circumstances: a measured load never repeats exactly."""
+
+CIRCUMSTANCE = "context."
+"""Begins the name of a covariate that is no setting: `context.cores`."""
 
 MODES: tuple[Mode, ...] = ("observe", "reload_only", "restart_in_window", "lab")
 """From the weakest to the strongest; of two modes the weaker counts."""
@@ -146,6 +150,11 @@ class History:
         evidence: Evidence | None = None,
         turned_down: Iterable[TurnedDown] = (),
     ) -> None:
+        _require("space", space, KnobSpace, "KnobSpace([Knob(name, domain), …])")
+        _require("objective", objective, Objective, "Objective(metric, goal)")
+        observations = tuple(observations)
+        for one in observations:
+            _require("observation", one, Observation, "Observation(configuration, metrics)")
         set_ = object.__setattr__
         set_(self, "space", space)
         set_(self, "objective", objective)
@@ -163,9 +172,71 @@ class History:
         if aim is not None and objective != aim.judged:
             raise ValueError(f"a history with an aim is judged by {aim.judged.metric}, got {objective.metric}")
 
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        objective: Objective,
+        space: KnobSpace | None = None,
+        *,
+        metrics: Iterable[str] = (),
+        **more: Any,
+    ) -> History:
+        """What a table holds, a row a configuration and what was measured under it.
+
+        `frame` is a pandas frame, or a list of rows by column. The objective's metric and `metrics` are metrics; a row
+        without the objective is a failure. Every other column is a setting: of `space`, or where none is given, of one
+        that holds the values of each column with two or more. Names as those of an exported table, `setting.work_mem`
+        and `metric.qps`, are understood, and of such a table only these are read. `more` is as for a history:
+        `current`, `context` … Raises ValueError for a column that is missing, and TypeError for a value that is none.
+        """
+        space, observations = _of_table(frame, objective, space, tuple(metrics))
+        return cls(space, objective, observations=observations, **more)
+
+    def tell(
+        self,
+        configuration: Mapping[str, Any],
+        measured: float | Mapping[str, float] | None = None,
+        *,
+        failure: str | None = None,
+        **more: Any,
+    ) -> History:
+        """With one observation more: a reading of the objective, several metrics by name, or why there is none.
+
+        What was pending is so no longer. `more` is as for an observation. Raises ValueError where both are given, or
+        neither.
+        """
+        if (measured is None) == (failure is None):
+            raise ValueError(f"tell what was measured, or the failure: got {measured!r} and {failure!r}")
+        if failure is not None:
+            made = Observation.failed(configuration, failure, **more)
+        else:
+            metrics = measured if isinstance(measured, Mapping) else {self.objective.metric: measured}
+            made = Observation(configuration, metrics, **more)
+        told = self.space.normalise(made.configuration)
+        left = (c for c in self.pending if c != told)
+        return replace(self, observations=(*self.observations, made), pending=tuple(left))
+
+    def __repr__(self) -> str:
+        failed = len(self.observations) - len(self.completed)
+        told = f"{len(self.observations)} observations, {failed} of them failures"
+        return f"History({self.objective.goal} {self.objective.metric}; {told}; {', '.join(self.space.names)})"
+
     @property
     def completed(self) -> tuple[Observation, ...]:
         return tuple(o for o in self.observations if o.completed)
+
+    @cached_property
+    def held(self) -> Mapping[str, Value]:
+        """The covariates as they are now, which every recommendation keeps: the current ones, else those read last."""
+        fixed = self.space.fixed
+        newest = self.observations[-1].configuration if self.observations else None
+        now = newest if self.current is None else self.current
+        return {n: now[n] for n in fixed} if fixed and now is not None else {}
+
+    def standing(self, configuration: Configuration) -> Configuration:
+        """This configuration under the covariates of now."""
+        return configuration.replace(self.held) if self.held else configuration
 
     @property
     def reference(self) -> Configuration | None:
@@ -262,6 +333,40 @@ def _alike(one: Value, two: Value) -> bool:
 def _said(evidence: Evidence) -> dict[str, Any]:
     """Histories from before changes were compared keep their digest."""
     return {name: said for name, said in asdict(evidence).items() if said or name != "compared"}
+
+
+def _require(what: str, given: object, kind: type, way_out: str) -> None:
+    if not isinstance(given, kind):
+        raise TypeError(f"a history's {what} has to be {way_out}, got {given!r:.80}")
+
+
+def _of_table(
+    frame: Any, objective: Objective, space: KnobSpace | None, metrics: tuple[str, ...]
+) -> tuple[KnobSpace, list[Observation]]:
+    read = frame.to_dict("records") if hasattr(frame, "to_dict") else frame
+    rows = [{str(n): v for n, v in row.items() if v is not None and v == v} for row in read]  # NaN differs from itself
+    titles = dict.fromkeys(n for row in rows for n in row)
+    exported = any(n.startswith("setting.") for n in titles)
+    setting, metric = ("setting.", "metric.") if exported else ("", "")
+    wanted = dict.fromkeys((objective.metric, *metrics))
+    found = [n.removeprefix(setting) for n in titles if n.startswith(setting) and n.removeprefix(metric) not in wanted]
+    names = found if space is None else list(space.names)
+    if missing := [n for n in (*(setting + n for n in names), metric + objective.metric) if n not in titles]:
+        raise ValueError(f"the table has no column {', '.join(missing)}; it has {', '.join(titles)}")
+    if space is None:
+        values = {n: [value_of(n, row[setting + n]) for row in rows if setting + n in row] for n in names}
+        space = KnobSpace(Knob(n, domain_of(n, seen)) for n, seen in values.items() if len(set(seen)) > 1)
+    return space, [_of_row(row, space, wanted, setting, metric, objective.metric) for row in rows]
+
+
+def _of_row(
+    row: Mapping[str, Any], space: KnobSpace, wanted: Iterable[str], setting: str, metric: str, objective: str
+) -> Observation:
+    configuration = {n: row[setting + n] for n in space.names if setting + n in row}
+    measured = {n: row[metric + n] for n in wanted if metric + n in row}
+    if objective not in measured:
+        return Observation.failed(configuration, str(row.get("failure", "not_measured")))
+    return Observation(configuration, measured)
 
 
 def _configuration(values: Mapping[str, Any]) -> Configuration:

@@ -10,7 +10,7 @@ import numbers
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from lutra_models.digest import fingerprint
 from lutra_models.errors import InvalidConfiguration
@@ -27,13 +27,19 @@ Risk = Literal["none", "durability", "availability", "host"]
 _BYTES = re.compile(r"\d*(B|[kMGT]B)")
 
 
+STEPS = 100
+
+
 @dataclass(frozen=True)
 class Number:
     """A numeric domain `[low, high]`, in `unit`; `log` where it spans decades.
 
     `special` values ("auto", "off": often -1 or 0) are legal besides the range and mean something of their own, so
     they are searched as values apart and never as the end of the range. `step`: the server rounds to multiples of it,
-    so only those are legal.
+    so only those are legal. `serves` is the part of the range, from … to, that serves a server on such a host, where
+    the range was widened to hold what was measured; None where all of it does. What is proposed is a round value that
+    people can read, one of about `steps` over the domain; with `steps=None` it is whatever the search finds best, to
+    the last digit.
     """
 
     low: float
@@ -43,8 +49,16 @@ class Number:
     integer: bool = False
     special: tuple[float, ...] = ()
     step: int = 1
+    serves: tuple[float, float] | None = None
+    steps: int | None = STEPS
 
     def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, numbers.Real):
+                raise TypeError(f"{name} is a number, got {number!r}")
+        if self.steps is not None and self.steps < 1:
+            raise ValueError(f"steps must be at least 1, or None for no rounding, got {self.steps}")
         if not (math.isfinite(self.low) and math.isfinite(self.high)):
             raise ValueError(f"low and high must be finite, got {self.low} and {self.high}")
         if not self.low < self.high:
@@ -59,6 +73,11 @@ class Number:
                 f"got {self.step} for {self.low} to {self.high}"
             )
         object.__setattr__(self, "special", tuple(self.special))
+        if self.serves is not None:
+            low, high = self.serves
+            if not self.low <= low < high <= self.high:
+                raise ValueError(f"what serves lies in the range, got {low} to {high} of {self.low} to {self.high}")
+            object.__setattr__(self, "serves", (low, high))
 
     def __contains__(self, value: object) -> bool:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -80,14 +99,14 @@ class Number:
     def rounded(self, value: float) -> float:
         """The legal value near `value` that people can read: 192 MB for 199352 kB, 2.5 for 2.459988.
 
-        Steps are powers of two where the unit counts bytes, else 1, 2 or 5 times a power of ten; none is coarser than a
-        hundredth of the domain there.
+        Steps are powers of two where the unit counts bytes, else 1, 2 or 5 times a power of ten; none is coarser than
+        the domain's share there, of which there are `steps`.
         """
-        if value in self.special:
-            return value
         inside = self.clip(value)
+        if value in self.special or self.steps is None:
+            return inside
         room = inside * math.log(self.high / self.low) if self.log else self.high - self.low
-        step = _readable_step(room / 100, binary=_BYTES.fullmatch(self.unit) is not None)
+        step = _readable_step(room / self.steps, binary=_BYTES.fullmatch(self.unit) is not None)
         step = max(step, 1.0) if self.integer else step
         near = float(f"{round(inside / step) * step:.12g}")
         return self.clip(max(near, self.low))  # never down to a special value below the range: 3 is not "off"
@@ -123,16 +142,44 @@ Domain = Number | Choice
 
 @dataclass(frozen=True)
 class Knob:
-    """A setting that the tuner may change."""
+    """A setting that the tuner may change, or one that is `fixed` here: a covariate, which a model learns from and
+    never proposes.
+    """
 
     name: str
     domain: Domain
-    applies: Applies = "reload"
+    applies: Applies | Literal["fixed"] = "reload"
     risk: Risk = "none"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"a knob's name is a text, got {self.name!r}")
         if not self.name:
             raise ValueError("a knob needs a name")
+        if not isinstance(self.domain, Number | Choice):
+            raise TypeError(f"{self.name}: a knob's domain is a Number or a Choice, got {self.domain!r}")
+        if self.applies not in (*get_args(Applies), "fixed") or self.risk not in get_args(Risk):
+            raise ValueError(f"{self.name}: applies={self.applies!r}, risk={self.risk!r}")
+
+    @classmethod
+    def covariate(cls, name: str, values: Iterable[Value]) -> Knob:
+        """A fixed one over what was measured. Raises ValueError for fewer than two distinct values."""
+        return cls(name, domain_of(name, values), "fixed")
+
+
+def domain_of(name: str, values: Iterable[Value]) -> Domain:
+    """What holds all that was measured: texts as options, numbers as a range, on a logarithm over two decades.
+
+    Raises ValueError for fewer than two distinct values.
+    """
+    seen = sorted(set(values), key=lambda v: (isinstance(v, str), v))
+    if len(seen) < 2:
+        raise ValueError(f"{name}: a domain of what was measured takes two values or more, got {seen}")
+    found = [v for v in seen if not isinstance(v, str)]
+    if len(found) < len(seen):
+        return Choice(tuple(map(str, seen)))
+    low, high = found[0], found[-1]
+    return Number(low, high, log=low > 0 and high >= 100 * low, integer=all(isinstance(v, int) for v in found))
 
 
 class Configuration(Mapping[str, Value]):
@@ -144,7 +191,7 @@ class Configuration(Mapping[str, Value]):
     __slots__ = ("_hash", "_values")
 
     def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        self._values: dict[str, Value] = {str(k): _value(k, v) for k, v in dict(values).items()}
+        self._values: dict[str, Value] = {str(k): value_of(k, v) for k, v in dict(values).items()}
         self._hash: int | None = None
 
     def __getitem__(self, name: str) -> Value:
@@ -224,6 +271,9 @@ class KnobSpace:
     def __init__(self, knobs: Iterable[Knob], rules: Iterable[Rule] = ()) -> None:
         self.knobs = tuple(knobs)
         self.rules = tuple(rules)
+        for knob in self.knobs:
+            if not isinstance(knob, Knob):
+                raise TypeError(f"a knob space is made of Knob(name, domain), got {knob!r}")
         self._by_name = {k.name: k for k in self.knobs}
         if len(self._by_name) != len(self.knobs):
             names = [k.name for k in self.knobs]
@@ -236,6 +286,11 @@ class KnobSpace:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._by_name)
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The covariates."""
+        return tuple(k.name for k in self.knobs if k.applies == "fixed")
 
     def __getitem__(self, name: str) -> Knob:
         return self._by_name[name]
@@ -266,7 +321,7 @@ class KnobSpace:
         missing = [n for n in self.names if n not in configuration]
         if missing:
             raise InvalidConfiguration(f"missing settings: {', '.join(missing)}")
-        return Configuration({k.name: _kind(k, _value(k.name, configuration[k.name])) for k in self.knobs})
+        return Configuration({k.name: _kind(k, value_of(k.name, configuration[k.name])) for k in self.knobs})
 
     def parse(self, configuration: Mapping[str, Any]) -> Configuration:
         """A configuration to be *proposed*: complete, nothing unknown, each value inside its domain, each rule kept."""
@@ -289,7 +344,8 @@ class KnobSpace:
         return next((r for rule in self.rules if (r := rule(configuration))), None)
 
 
-def _value(name: object, value: Any) -> Value:
+def value_of(name: object, value: Any) -> Value:
+    """Python's own number or text of a setting's value. Raises TypeError and ValueError."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
@@ -315,7 +371,9 @@ def _describe(domain: Domain) -> list[Any]:
     if isinstance(domain, Choice):
         return list(domain.options)
     told = [float(domain.low), float(domain.high), domain.unit, domain.log, domain.integer, list(domain.special)]
-    return told if domain.step == 1 else [*told, domain.step]
+    told += [] if domain.step == 1 else [domain.step]
+    told += [] if domain.serves is None else [list(domain.serves)]
+    return told if domain.steps == STEPS else [*told, "steps", domain.steps]
 
 
 def _readable_step(coarsest: float, *, binary: bool) -> float:

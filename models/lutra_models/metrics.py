@@ -51,6 +51,16 @@ TPS = Metric("tps", "transactions per second")
 TPS_LOW = Metric("tps_low", "transactions per second")
 """The tenth percentile of a window's seconds: what can be relied on inside it."""
 P99 = Metric("p99_ms", "milliseconds")
+MEASURED = (QPS, TPS, TPS_LOW, P99)
+LARGEST_READING = 1e18
+"""A metric is a finite number from 0 to this."""
+BETTER: Mapping[str, Goal] = {
+    P99.name: "minimize",
+    QPS.name: "maximize",
+    TPS.name: "maximize",
+    TPS_LOW.name: "maximize",
+}
+"""Of the metrics that Lutra measures itself, which way is better."""
 TARGETS = (P99, QPS)
 """The metrics that every recommendation predicts where the history has them."""
 
@@ -65,6 +75,15 @@ class Objective:
     def __post_init__(self) -> None:
         if self.goal not in ("minimize", "maximize"):
             raise ValueError(f"goal must be 'minimize' or 'maximize', got {self.goal!r}")
+
+    @property
+    def refusal(self) -> str | None:
+        """Why nobody means it; None where the goal is the metric's own, or where only its owner knows that."""
+        right = BETTER.get(self.metric)
+        if right is None or right == self.goal:
+            return None
+        less = "less" if right == "minimize" else "more"
+        return f"{self.metric}: {less} of it is better, so the goal is {right}, got {self.goal}"
 
     def gain(self, value: float) -> float:
         """Larger is better."""

@@ -16,7 +16,7 @@ from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.identity import Identity
 from lutra_models.maintenance import MaintenanceWindow
-from lutra_models.metrics import LONGEST_TEXT, MOST_TEXTS, Goal, P99Of, P99Source, one_line
+from lutra_models.metrics import LARGEST_READING, LONGEST_TEXT, MOST_TEXTS, Goal, P99Of, P99Source, one_line
 from lutra_models.server import Host, Role, ServerSetting
 
 PROTOCOL = 1
@@ -33,7 +33,7 @@ Line = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator
 
 
 def _reading(value: float) -> float:
-    if not 0 <= value <= 1e18:
+    if not 0 <= value <= LARGEST_READING:
         raise ValueError("a metric is a finite number from 0 to 1e18; leave out what was not measured")
     return value
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import FrameType
 
 import click
 
 from lutra_notebooks.book_folder import filled
+from lutra_notebooks.own_token import NoToken, Scope, own_token
 
 URL = "http://127.0.0.1:8000"
+GRACE_S = 30.0
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+PR_SET_PDEATHSIG = 1
 
 
 @click.command()
@@ -23,23 +32,29 @@ URL = "http://127.0.0.1:8000"
     show_default=True,
     help="Where your copies of the notebooks are. Those that are missing are copied there; others stay as they are.",
 )
+@click.option(
+    "--scope",
+    type=click.Choice(["read", "models"]),
+    default="read",
+    show_default=True,
+    help="What the notebooks may do with the token that is made for them: `models` lets 05 score and promote.",
+)
 @click.argument("jupyter", nargs=-1, type=click.UNPROCESSED)
-def notebook(folder: Path, jupyter: tuple[str, ...]) -> None:
+def notebook(folder: Path, scope: Scope, jupyter: tuple[str, ...]) -> None:
     """Open the data scientist's notebooks in JupyterLab.
 
     \b
+    00_my_session  one session: the best so far, what was tried where, what it cost
     01_workloads   the fleet's workloads: a map, signatures, which resemble which
-    02_settings    what matters: importance of settings, slices, interactions
+    02_settings    what matters: gains of settings, slices, interactions
     03_forecasts   were we right: intervals and hit rate, by engine and over time
     04_retrain     options, a surrogate of your own, a race against the champion
     05_promote     promote a model version, watch it in the shadow, roll back
+    06_my_table    a table of your own, without a service
 
-    They read a running service by LUTRA_URL (http://127.0.0.1:8000 where it is not set) with the token in LUTRA_TOKEN.
-    Notebooks 01 to 04 need a token with the scope `read`, 05 one with `models`:
-
-    \b
-    export LUTRA_TOKEN=$(lutra token create --name notebooks --scope models)
-    lutra notebook
+    They read a running service by LUTRA_URL (http://127.0.0.1:8000 where it is not set). Where LUTRA_TOKEN is not set,
+    they get a token of their own, which this command makes in the service's database (LUTRA_DATABASE_URL) and revokes
+    when it ends, as it ends JupyterLab. So run it where the service runs, or set LUTRA_TOKEN.
 
     What follows `--` goes to JupyterLab: lutra notebook -- --no-browser --port 8889
     """
@@ -47,15 +62,55 @@ def notebook(folder: Path, jupyter: tuple[str, ...]) -> None:
         raise click.ClickException(
             f"JupyterLab is not installed beside Lutra: {sys.executable} -m pip install jupyterlab"
         )
-    for copy in filled(folder):
-        click.echo(f"copied {copy}")
-    environment = {"LUTRA_URL": URL, **os.environ}
-    click.echo(f"the notebooks read {environment['LUTRA_URL']}")
-    if not environment.get("LUTRA_TOKEN"):
-        click.echo(
-            "LUTRA_TOKEN is not set, and the notebooks need it: `lutra token create --name notebooks --scope models` "
-            "prints a token",
-            err=True,
-        )
-    started = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", *jupyter]
-    sys.exit(subprocess.run(started, env=environment, check=False).returncode)
+    with _ended_by_signals():
+        for copy in filled(folder):
+            click.echo(f"copied {copy}")
+        environment = {"LUTRA_URL": URL, **os.environ}
+        click.echo(f"the notebooks read {environment['LUTRA_URL']}")
+        started = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", *jupyter]
+        given = environment.get("LUTRA_TOKEN")
+        try:
+            with nullcontext(given) if given else own_token(scope) as token:
+                sys.exit(_run(started, {**environment, "LUTRA_TOKEN": token}))
+        except NoToken as error:
+            raise click.ClickException(
+                f"LUTRA_TOKEN is not set, and no token could be made here: {error}. Run this where the service runs, "
+                "or set LUTRA_TOKEN to what `lutra token create --name notebooks --scope read` prints there"
+            ) from error
+
+
+def _run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run JupyterLab, and end it however this command ends. In a session of its own: it would ask back on Ctrl-C."""
+    process = subprocess.Popen(arguments, env=environment, start_new_session=True, preexec_fn=_ends_with_parent)
+    try:
+        return process.wait()
+    finally:
+        process.terminate()
+        try:
+            process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM, SIGINT and SIGHUP end what is inside, once; what it does to end is not disturbed by a second one."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for other in ENDING:
+            signal.signal(other, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ends_with_parent() -> None:
+    """Have the kernel end this process when its parent is gone, however it went; only Linux can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

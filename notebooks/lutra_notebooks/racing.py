@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from statistics import NormalDist, fmean
 
 import numpy as np
@@ -21,12 +20,17 @@ from lutra_models.gp.scoring import score_session
 from lutra_models.gp.search.acquisition import acquisition
 from lutra_models.history import History, Observation
 from lutra_models.knobs import Configuration
-from lutra_models.scores import LEAST_TRIALS
+from lutra_models.scores import Comparison, compared
+
+from lutra_notebooks.measured import thinned
+from lutra_notebooks.shares import wilson
 
 OPENING = 4
 """Rows that a race begins with, the same for every entrant."""
 Z = NormalDist().inv_cdf(0.95)
 RANDOM = "at random"
+MEASURES = {"log_score": 1.0, "regret": -1.0, "missed": -1.0}
+"""What entrants are compared by, with the sign that makes more better."""
 
 
 def champion(client: Client) -> tuple[ModelAnswer, Options]:
@@ -35,29 +39,9 @@ def champion(client: Client) -> tuple[ModelAnswer, Options]:
     return found, read(client.get_model_options(found["id"]), "toml")
 
 
-def past_sessions(client: Client, most: int = 40) -> dict[str, History]:
-    """By name, the histories of sessions and imported tables with at least 6 measured trials, the newest of each
-    database, up to `most`."""
-    found: dict[str, History] = {}
-    for database in client.list_databases():
-        for session in islice(client.list_sessions(database["id"]), 3):
-            if len(found) < most and database["name"] not in found and session["trials_done"] >= LEAST_TRIALS:
-                history = client.history(session["id"])
-                if len(history.completed) >= LEAST_TRIALS:
-                    found[database["name"]] = history
-    return found
-
-
 def quick(options: Options) -> Options:
     """The same options, fitted by numpy in place of GPy: the same mode in a tenth of the time."""
     return options.varied(**{"surrogate.name": "numpy"}) if options.surrogate.name == "gpy" else options
-
-
-def thinned(history: History, most: int) -> History:
-    """Up to so many of the trials, evenly in their order."""
-    rows = history.observations
-    kept = np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(int))
-    return replace(history, observations=tuple(rows[i] for i in kept), pending=())
 
 
 def scores(histories: Mapping[str, History], entrants: Mapping[str, Options], trials: int = 30) -> pd.DataFrame:
@@ -73,7 +57,58 @@ def scores(histories: Mapping[str, History], entrants: Mapping[str, Options], tr
     return pd.DataFrame(rows, columns=["session", "entrant", *shown])
 
 
-def race(history: History, entrants: Mapping[str, Options], trials: int = 12, seeds: int = 3) -> pd.DataFrame:
+def held(table: pd.DataFrame) -> pd.DataFrame:
+    """A row an entrant: the share of all readings inside its 90 % intervals (`held`), with the 90 % interval of that
+    share (`low`, `high`), out of `n`."""
+    rows = []
+    for entrant, group in table.dropna(subset=["held_90"]).groupby("entrant", sort=False):
+        n = int(group.n.sum())
+        inside = round(float((group.held_90 * group.n).sum()))
+        low, high = wilson(inside, n)
+        rows.append({"entrant": entrant, "n": n, "held": inside / n, "low": low, "high": high, "level": 0.9})
+    return pd.DataFrame(rows, columns=["entrant", "n", "held", "low", "high", "level"])
+
+
+def differences(table: pd.DataFrame, first: str, by: str = "session") -> pd.DataFrame:
+    """A row a measure, entrant and session: by how much the entrant is better than the entrant `first`
+    (`difference`; above 0 is better, whichever way the measure goes)."""
+    rows = []
+    for measure, sign in MEASURES.items():
+        if measure not in table.columns:
+            continue
+        wide = table.pivot_table(index=by, columns="entrant", values=measure, aggfunc="mean", sort=False)
+        for entrant in (e for e in dict.fromkeys(table.entrant) if e != first and {e, first} <= set(wide.columns)):
+            told = (sign * (wide[entrant] - wide[first])).dropna()
+            rows += [{"measure": measure, "entrant": entrant, "session": s, "difference": d} for s, d in told.items()]
+    return pd.DataFrame(rows, columns=["measure", "entrant", "session", "difference"])
+
+
+def judged(found: pd.DataFrame) -> pd.DataFrame:
+    """A row a measure and entrant of `differences`: their `mean`, its interval (`low`, `high`; as a promotion is
+    judged, `lutra_models.scores.compared`), the `verdict`, and what it needs (`told`)."""
+    rows = []
+    for (measure, entrant), group in found.groupby(["measure", "entrant"], sort=False):
+        one = compared(group.difference.tolist())
+        low, high = (np.nan if end is None else end for end in (one.low, one.high))
+        ends = {"mean": one.mean, "low": low, "high": high, "sessions": one.sessions}
+        rows.append({"measure": measure, "entrant": entrant, **ends, "verdict": one.verdict, "told": _told(one)})
+    columns = ["measure", "entrant", "mean", "low", "high", "sessions", "verdict", "told"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _told(one: Comparison) -> str:
+    if one.verdict != "undecided":
+        return one.verdict
+    if one.needed is None:
+        return (
+            "undecided: 1,000 sessions more might not tell"
+            if one.sessions > 1
+            else "undecided: one session tells nothing"
+        )
+    return f"undecided: needs some {one.needed} more sessions to tell"
+
+
+def race(history: History, entrants: Mapping[str, Options], trials: int = 12, seeds: int = 6) -> pd.DataFrame:
     """A row an entrant, seed and trial: by how many percent the best row found so far misses the best of all rows.
 
     Every entrant begins with the same 4 rows, is fitted to what it has seen, and picks the next row by its own
@@ -88,6 +123,25 @@ def race(history: History, entrants: Mapping[str, Options], trials: int = 12, se
         for trial, missed in enumerate(_run(history, table, options, trials, seed), 1)
     ]
     return pd.DataFrame(rows, columns=["entrant", "seed", "trial", "missed"])
+
+
+def mean_missed(races: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """A row a race, seed and entrant: what it `missed` on average after the rows that all began with."""
+    searched = [
+        t[t.trial > OPENING].assign(session=[f"{name}, {s}" for s in t[t.trial > OPENING].seed])
+        for name, t in races.items()
+    ]
+    if not searched:
+        return pd.DataFrame(columns=["session", "entrant", "missed"])
+    return pd.concat(searched).groupby(["session", "entrant"], sort=False).missed.mean().reset_index()
+
+
+def lines(table: pd.DataFrame) -> pd.DataFrame:
+    """A row an entrant and trial of a race: the mean over the seeds (`missed`), and its 90 % interval."""
+    grouped = table.groupby(["entrant", "trial"], sort=False).missed
+    told = grouped.agg(missed="mean", deviation="std", n="size").reset_index()
+    half = Z * told.deviation.fillna(0.0) / np.sqrt(told.n)
+    return told.assign(low=(told.missed - half).clip(lower=0.0), high=told.missed + half)
 
 
 def _table(history: History) -> dict[Configuration, float]:

@@ -19,17 +19,17 @@ from lutra_notebooks.fleet import labels
 if TYPE_CHECKING:
     from lutra_models.gp import Model
 
-SURE = 2.0
-"""Deviations from which an effect is told from none."""
 AVERAGED = 12
 PLACES = 5
 ENDS = ("median", "low", "high")
+ENDS_AT = 1.645
+"""Deviations from a belief's middle to the ends of its 90 % interval."""
 
 
 def effects(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
-    """A row a workload and setting: by how many percent the setting moved the objective from one end of its range to
-    the other (`size`), the `deviation` of that in percent, whether it is `sure`, and the value at which the metric was
-    highest (`highest_at`).
+    """A row a workload and setting: by how many percent the metric is better at the `best` of the values that serve
+    such a server than at the `baseline` (`gain`), the 90 % interval of that (`low`, `high`), whether the effect is
+    `certain`, and whether it is certain and for the better (`sure`).
 
     In the unit of the metric where it was not compared by ratios (`relative` is false).
     """
@@ -40,19 +40,19 @@ def effects(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
         if (lesson := w["lessons"].get(w["metric"])) is not None
         for effect in lesson["effects"]
     ]
-    columns = ["workload", "engine", "metric", "setting", "size", "deviation", "sure", "highest_at", "relative"]
-    return pd.DataFrame(rows, columns=columns).astype({"sure": bool, "relative": bool})
+    gained = ["setting", "gain", "low", "high", "certain", "sure", "baseline", "best", "relative"]
+    table = pd.DataFrame(rows, columns=["workload", "engine", "metric", *gained])
+    return table.astype({"certain": bool, "sure": bool, "relative": bool})
 
 
 def _effect(lesson: LessonAnswer, effect: EffectAnswer) -> dict[str, object]:
-    gains = np.array(effect["gains"])
-    size = float(gains.max() - gains.min())
     return {
         "setting": effect["setting"],
-        "size": float(_shown(size, lesson["log"])),
-        "deviation": float(_shown(effect["deviation"], lesson["log"])),
-        "sure": size > SURE * effect["deviation"],
-        "highest_at": str(effect["values"][int(gains.argmax())]),
+        **{name: float(_shown(effect[name], lesson["log"])) for name in ("gain", "low", "high")},
+        "certain": effect["certain"],
+        "sure": effect["certain"] and effect["low"] > 0,
+        "baseline": str(effect["baseline"]),
+        "best": str(effect["best"]),
         "relative": lesson["log"],
     }
 
@@ -63,62 +63,77 @@ def _shown(value: float | np.ndarray, log: bool) -> float | np.ndarray:
 
 
 def importance(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a setting of an engine, the one first that moved objectives the most: the `mean` effect in percent over
-    the workloads that varied it, in how many it was `sure`, and in how many it was `varied`."""
-    grouped = table[table.relative].groupby(["engine", "setting"])
-    found = grouped.agg(mean=("size", "mean"), sure=("sure", "sum"), varied=("workload", "nunique"))
-    return found.sort_values("mean", ascending=False)
+    """A row a setting of an engine, the one first from which the most was gained: the `mean` gain in percent over the
+    workloads that varied it, averaged on the logarithm, in how many of them it was `sure`, and in how many it was
+    `varied`. A gain that is not sure counts as none."""
+    shown = table[table.relative]
+    gained = shown.assign(log=np.log1p(shown.gain / 100).where(shown.sure, 0.0))
+    grouped = gained.groupby(["engine", "setting"])
+    found = grouped.agg(mean=("log", "mean"), sure=("sure", "sum"), varied=("workload", "nunique"))
+    return found.assign(mean=100 * np.expm1(found["mean"])).sort_values("mean", ascending=False)
+
+
+def telling(table: pd.DataFrame, most: int = 12) -> set[str]:
+    """Of each engine up to so many workloads: those with the most sure effects, and of these the newest."""
+    counted = table.groupby(["engine", "workload"], sort=False).sure.sum().reset_index()
+    ranked = counted.sort_values("sure", ascending=False, kind="stable").groupby("engine").head(most)
+    return set(ranked.workload)
 
 
 def curves(found: Sequence[WorkloadAnswer], engine: str, settings: Sequence[str]) -> pd.DataFrame:
-    """A row a workload, setting and value of it: the objective's difference from its mean there (`gain`, in percent)
-    with the 90 % interval of the belief (`low`, `high`). Special values and texts are left out."""
+    """A row a workload, setting and value of it: by how many percent the objective is better there than at the baseline
+    (`gain`) with its 90 % interval (`low`, `high`), whether the value is the `baseline`, whether it is `special`, and
+    whether it `serves` such a server. Options are special ones, each."""
     names = labels(found)
     rows = []
     for w in (w for w in found if w["engine"] == engine):
         lesson = w["lessons"].get(w["metric"])
         for effect in lesson["effects"] if lesson is not None and lesson["log"] else ():
-            if effect["setting"] in settings and not effect["choice"]:
+            if effect["setting"] in settings:
                 rows += [{"workload": names[w["id"]], "metric": w["metric"], **row} for row in _curve(effect)]
-    return pd.DataFrame(rows, columns=["workload", "metric", "setting", "value", "gain", "low", "high", "log"])
+    columns = ["workload", "metric", "setting", "value", "gain", "low", "high", "log", "baseline", "special", "serves"]
+    table, place = pd.DataFrame(rows, columns=columns), {name: i for i, name in enumerate(settings)}
+    return table.sort_values("setting", key=lambda names: names.map(place), kind="stable", ignore_index=True)
 
 
 def _curve(effect: EffectAnswer) -> list[dict[str, object]]:
-    line = len(effect["values"]) - effect["special"]
-    half = 1.645 * effect["deviation"]
-    told = zip(effect["values"][:line], effect["gains"][:line], strict=True)
+    line = 0 if effect["choice"] else len(effect["values"]) - effect["special"]
+    low, high = effect.get("serves") or (-np.inf, np.inf)
+    told = zip(effect["values"], effect["gains"], effect["deviations"], strict=True)
     return [
         {
             "setting": effect["setting"],
             "value": value,
             "gain": 100 * np.expm1(gain),
-            "low": 100 * np.expm1(gain - half),
-            "high": 100 * np.expm1(gain + half),
+            "low": 100 * np.expm1(gain - ENDS_AT * deviation),
+            "high": 100 * np.expm1(gain + ENDS_AT * deviation),
             "log": effect["log"],
+            "baseline": value == effect["baseline"],
+            "special": place >= line,
+            "serves": place >= line or value == effect["baseline"] or low <= float(value) <= high,
         }
-        for value, gain in told
+        for place, (value, gain, deviation) in enumerate(told)
     ]
 
 
 def values(knob: Knob, steps: int) -> list[Value]:
-    """Values of a setting's range, evenly in its own scale; of a choice its options."""
+    """Values of a setting's range, evenly in its own scale, and its special ones; of a choice its options."""
     domain = knob.domain
     if not isinstance(domain, Number):
         return list(domain.options)
     spaced = np.geomspace if domain.log else np.linspace
-    return sorted({domain.clip(float(v)) for v in spaced(domain.low, domain.high, steps)})
+    return sorted({domain.clip(float(v)) for v in spaced(domain.low, domain.high, steps)} | set(domain.special))
 
 
 def slices(model: Model, names: Sequence[str], steps: int = 25) -> pd.DataFrame:
     """A row a setting and value: the objective (`median`, `low`, `high` of a reading) where that setting alone moves
-    from the best configuration by posterior; `best` is its value there."""
+    from the best configuration by posterior."""
     metric, best = model.history.objective.metric, model.best().configuration
     frames = []
     for name in names:
         grid = values(model.history.space[name], steps)
         told = model.columns([best.replace({name: v}) for v in grid])
         frames.append(pd.DataFrame({"setting": name, "value": grid, **{e: told[f"{metric}.{e}"] for e in ENDS}}))
-        frames[-1]["best"] = best[name]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -1,24 +1,22 @@
-"""Model versions: their scores side by side, and what serves after a promotion."""
+"""Model versions beside the one that serves, and what serves after a promotion."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
+import numpy as np
 import pandas as pd
-from lutra_client import Client, TimedOut
-from lutra_client.schemas import ModelDetailAnswer, RecommendationAnswer, ShadowScoreAnswer
+from lutra_client import Client, Forbidden
+from lutra_client.schemas import ModelDetailAnswer, RecommendationAnswer
 
 from lutra_notebooks.naming import told_apart
 
-SHOWN = ("held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
-EVERY_S = 0.2
-REGRET_ALLOWED = 0.05
-"""What is not clearly more: a regret moves by as much where the past that sessions use grew between two scorings."""
-SHADOW = ("n", "held_90", "width_90", "log_score", "error")
+SHOWN = ("sessions", "held_90", "width_90", "log_score", "error", "rank_correlation", "regret", "missed", "missed_live")
+EVERY_S = 0.5
 
 
 def candidates(client: Client, most: int = 3) -> list[str]:
@@ -26,74 +24,118 @@ def candidates(client: Client, most: int = 3) -> list[str]:
     return [m["id"] for m in islice(client.list_models(state="candidate"), most)]
 
 
-def scored(client: Client, ids: Iterable[str], timeout_s: float = 3600.0) -> list[ModelDetailAnswer]:
-    """Compute the scorecards of model versions on the same past sessions, and wait for them. Raises TimedOut."""
-    asked = list(ids)
-    for id_ in asked:
-        client.score_model(id_)
-    return [
-        client.wait_until(
-            Client.get_model.request(id_),
-            lambda m: m["scoring"] is not None and m["scoring"]["state"] != "waiting",
-            timeout_s=timeout_s,
-            every_s=0.5,
-        )
-        for id_ in asked
-    ]
+def known(client: Client, ids: Sequence[str]) -> list[ModelDetailAnswer]:
+    """What the service knows of these versions now."""
+    return [client.get_model(id_) for id_ in ids]
 
 
-def compared(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
-    """A row a model version: the means of its scorecard over the past `sessions` that all of them were scored on with
-    the same trials. A session that went on meanwhile is left out, for it was another one to each."""
-    names = told_apart({m["id"]: m["name"] for m in found})
-    rows = [
-        {"model": names[m["id"]], "id": m["id"], "state": m["state"], **dict(scored)}
-        for m in found
-        if (card := m["scorecard"]) is not None
-        for scored in card["by_session"]
-        if scored.get("n")
-    ]
-    table = pd.DataFrame(rows, columns=["model", "id", "state", "session", "n", *SHOWN])
-    alike = table.groupby("session").n.agg(["count", "nunique"])
-    shared = alike.index[(alike["count"] == len(found)) & (alike["nunique"] == 1)]
-    grouped = table[table.session.isin(shared)].groupby(["model", "id", "state"], sort=False)
-    told = grouped[list(SHOWN)].mean().assign(sessions=grouped.session.nunique())
-    return told.reset_index(["id", "state"])
+def ask_scores(client: Client, ids: Sequence[str]) -> bool:
+    """Have the scorecards of model versions computed that are missing, and all where they rest on different data;
+    whether this token may."""
+    found = known(client, ids)
+    alike = len({m["data"]["fingerprint"] for m in found if m["data"]}) <= 1
+    try:
+        for model in found:
+            if not _waits(model) and (model["data"] is None or not alike):
+                client.score_model(model["id"])
+    except Forbidden:
+        return False
+    return True
 
 
-def better(table: pd.DataFrame, champion: str) -> str | None:
-    """Of a `compared` table the id of the candidate with the highest log score, where that is higher than the
-    champion's, whose id is given, and its regret not clearly higher; None where no candidate is better."""
-    own = table[table.id == champion]
-    if own.empty:
-        return None
-    regret = table.regret.fillna(0.0) <= float(own.regret.fillna(0.0).iloc[0]) + REGRET_ALLOWED
-    others = table[(table.log_score > float(own.log_score.iloc[0])) & regret]
-    return None if others.empty else str(others.id.iloc[int(others.log_score.argmax())])
+def scored(client: Client, ids: Sequence[str], timeout_s: float = 60.0) -> list[ModelDetailAnswer]:
+    """The versions once none of their scores waits any more, or after `timeout_s` for all of them together."""
+    return _once(client, ids, lambda m: not _waits(m), timeout_s)
 
 
-def watched(client: Client, ids: Iterable[str], readings: int = 10, timeout_s: float = 60.0) -> pd.DataFrame:
-    """Two rows a candidate, after waiting until that many readings came of what it predicted in the shadow: its own
-    predictions and those of what served, over the same readings. After `timeout_s` with as many as there are."""
-    rows = []
-    for id_ in ids:
-        try:
-            found = client.wait_until(
-                Client.get_model.request(id_), lambda m: _readings(m) >= readings, timeout_s=timeout_s, every_s=0.5
-            )
-        except TimedOut:
-            found = client.get_model(id_)
-        rows += [{"model": found["name"], "predicted by": who, **dict(told)} for who, told in _both(found)]
-    return pd.DataFrame(rows, columns=["model", "predicted by", *SHADOW])
-
-
-def _both(model: ModelDetailAnswer) -> list[tuple[str, ShadowScoreAnswer]]:
-    beside = model["in_shadow"]
-    return [] if beside is None else [("candidate", beside["candidate"]), ("what served", beside["served"])]
+def watched(client: Client, ids: Sequence[str], readings: int = 6, timeout_s: float = 30.0) -> list[ModelDetailAnswer]:
+    """The versions once each has so many readings that it predicted in the shadow, or after `timeout_s` for all."""
+    return _once(client, ids, lambda m: _readings(m) >= readings, timeout_s)
 
 
 def _readings(model: ModelDetailAnswer) -> int:
     return 0 if model["in_shadow"] is None else model["in_shadow"]["candidate"]["n"]
+
+
+def _once(
+    client: Client, ids: Sequence[str], done: Callable[[ModelDetailAnswer], bool], timeout_s: float
+) -> list[ModelDetailAnswer]:
+    deadline = time.monotonic() + timeout_s
+    found = known(client, ids)
+    while not all(done(m) for m in found) and time.monotonic() < deadline:
+        time.sleep(EVERY_S)
+        found = known(client, ids)
+    return found
+
+
+def waiting(found: Sequence[ModelDetailAnswer]) -> list[str]:
+    """The names of those whose score is still being computed."""
+    return [m["name"] for m in found if _waits(m)]
+
+
+def _waits(model: ModelDetailAnswer) -> bool:
+    return model["scoring"] is not None and model["scoring"]["state"] == "waiting"
+
+
+def cards(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
+    """A row a version: what the suite says (`suite`, `faults`), and the means of its scorecard."""
+    names = told_apart({m["id"]: m["name"] for m in found})
+    rows = [
+        {
+            "model": names[m["id"]],
+            "state": m["state"],
+            "suite": m["suite"]["state"].replace("_", " "),
+            "faults": "; ".join(m["suite"]["faults"]),
+            **({name: m["scorecard"][name] for name in SHOWN} if m["scorecard"] else {}),  # type: ignore[literal-required]
+        }
+        for m in found
+    ]
+    return pd.DataFrame(rows, columns=["model", "state", "suite", "faults", *SHOWN]).set_index("model")
+
+
+def beside(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
+    """A row a candidate and source that knows it: by how much it is better than the champion (`mean`, `low`, `high`;
+    above 0 is better) over so many `sessions`, the `verdict`, and the `sentence` that tells it all."""
+    names = told_apart({m["id"]: m["name"] for m in found})
+    rows = [
+        {
+            "model": names[m["id"]],
+            "source": judged["source"].replace("_", " "),
+            "measure": judged["measure"],
+            **{end: np.nan if judged[end] is None else judged[end] for end in ("mean", "low", "high")},
+            "sessions": judged["sessions"],
+            "verdict": judged["verdict"],
+            "sentence": judged["sentence"],
+        }
+        for m in found
+        if (told := m["beside_champion"]) is not None
+        for judged in told["judged"]
+        if judged["sessions"]
+    ]
+    columns = ["model", "source", "measure", "mean", "low", "high", "sessions", "verdict", "sentence"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def decisions(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
+    """A row a candidate: whether the rule promotes it, why, and which of its changes no source judges."""
+    names = told_apart({m["id"]: m["name"] for m in found})
+    rows = [
+        {
+            "model": names[m["id"]],
+            "promotes": told["promotes"],
+            "changed": ", ".join(told["changed"]),
+            "not judged": ", ".join(told["not_judged"]),
+            "why": told["why"],
+        }
+        for m in found
+        if (told := m["beside_champion"]) is not None
+    ]
+    return pd.DataFrame(rows, columns=["model", "promotes", "changed", "not judged", "why"]).set_index("model")
+
+
+def better(found: Sequence[ModelDetailAnswer]) -> str | None:
+    """The id of the first version that the rule promotes; None where it promotes none."""
+    return next((m["id"] for m in found if m["beside_champion"] and m["beside_champion"]["promotes"]), None)
 
 
 @dataclass(frozen=True)
@@ -108,25 +150,25 @@ class Served:
         return f"{self.recommendation} was computed by {self.model}, {self.seconds:.1f} s after the change"
 
 
-def active(client: Client) -> str | None:
-    """The database for which a recommendation was asked for last; None where there is none."""
-    newest = [(made["created_at"], d["id"]) for d in client.list_databases() if (made := _newest(client, d["id"]))]
-    return max(newest)[1] if newest else None
+def active(client: Client, most: int = 20) -> str | None:
+    """The database with a session that is running, of those that reported last; None where there is none."""
+    newest = sorted(client.list_databases(), key=lambda d: d["last_report_at"] or "", reverse=True)[:most]
+    for database in newest:
+        session = next(iter(client.list_sessions(database["id"], limit=1)), None)
+        if session is not None and session["state"] == "running":
+            return database["id"]
+    return None
 
 
-def first_after(client: Client, database: str, changed_at: str | None, timeout_s: float = 60.0) -> Served | None:
+def first_after(client: Client, database: str, changed_at: str | None, timeout_s: float = 20.0) -> Served | None:
     """What served first after `changed_at`; None where nobody asked for a recommendation for `timeout_s`."""
     assert changed_at is not None
     since, deadline = datetime.fromisoformat(changed_at), time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        newest = islice(client.list_recommendations(database, limit=20), 20)
+        newest: list[RecommendationAnswer] = list(islice(client.list_recommendations(database, limit=20), 20))
         later = [(at, r) for r in newest if r["model"] and (at := datetime.fromisoformat(r["created_at"])) > since]
         if later:
             at, first = min(later, key=lambda pair: pair[0])
             return Served(first["id"], first["model"], (at - since).total_seconds())
         time.sleep(EVERY_S)
     return None
-
-
-def _newest(client: Client, database: str) -> RecommendationAnswer | None:
-    return next(iter(client.list_recommendations(database, limit=1)), None)

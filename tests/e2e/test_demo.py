@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.store import Store
 
 from tests.support.demo import GENTLER, SHORTER, loadable
 
@@ -37,9 +39,9 @@ def test_the_demo_tunes_a_real_server_and_tells_its_figures(
     tmp_path: Path, scratch: Path, engine: str, demo: list[Path | str]
 ) -> None:
     loadable(engine)
-    out = tmp_path / "out.json"
+    out, kept = tmp_path / "out.json", tmp_path / "kept"
     done = subprocess.run(
-        [*demo, "--engine", engine, "--trials", "3", "--seconds", "2", "--seed", "3", "--json", out],
+        [*demo, "--engine", engine, "--trials", "3", "--seconds", "2", "--seed", "3", "--json", out, "--keep", kept],
         capture_output=True,
         text=True,
         check=False,
@@ -62,4 +64,9 @@ def test_the_demo_tunes_a_real_server_and_tells_its_figures(
     assert told["sentence"] in done.stdout
     assert ("Nothing to paste" in done.stdout) == (holds == "default")
     assert "intervals that held" in done.stdout
+    assert f"export LUTRA_DATABASE_URL=sqlite:///{kept / 'lutra.db'}" in done.stdout
+    store = Store(make_engine(f"sqlite:///{kept / 'lutra.db'}"))
+    (workload,) = store.read(lambda unit: unit.workloads.listed(2, None))
+    store.close()
+    assert workload.name == "demo"
     assert not any(scratch.iterdir())

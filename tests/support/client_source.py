@@ -95,7 +95,7 @@ def _operation(document: Document, template: str, method: str, operation: Docume
     name = operation["operationId"]
     return (
         f"\n    @{kind}\n    def {name}({', '.join(signature)}) -> Request[{answer}]:\n"
-        f"{_doc(_told(operation, told), 8)}        return Request({', '.join(s for s in sent if s)})\n"
+        f"{_doc(_told(document, operation, told), 8)}        return Request({', '.join(s for s in sent if s)})\n"
     )
 
 
@@ -106,9 +106,12 @@ def _asked(parameter: Document) -> str:
     return kind if parameter.get("required") else f"{kind} | None = None"
 
 
-def _told(operation: Document, parameters: Any) -> str:
+def _told(document: Document, operation: Document, parameters: Any) -> str:
     named = [p for p in parameters if p["in"] == "query" and p["name"] not in ("after", "format")]
     lines = [f"{p['name']}: {p['description']}{PAGED if p['name'] == 'limit' else ''}" for p in named]
+    if body := _body(operation):
+        fields = document["components"]["schemas"][body.removeprefix("schemas.")]["properties"]
+        lines += [f"{name}: {' '.join(told['description'].split())}" for name, told in fields.items()]
     return "\n\n".join([operation["description"], *(["\n".join(lines)] if lines else [])])
 
 

@@ -15,6 +15,9 @@ Document = dict[str, Any]
 class Fakes:
     """The worker's tasks, without mathematics: the current configuration first, then steps along work_mem."""
 
+    def broken_parts(self, request: Mapping[str, Any]) -> Document:
+        return {"broken": []}
+
     def recommend(self, request: Mapping[str, Any]) -> Document:
         history = serial.history_from_dict(request["history"])
         current = history.current

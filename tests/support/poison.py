@@ -29,6 +29,10 @@ def _ends(request: Mapping[str, Any]) -> NoReturn:
     os._exit(7)
 
 
+def _exits(request: Mapping[str, Any]) -> NoReturn:
+    sys.exit(3)
+
+
 def _is_killed(request: Mapping[str, Any]) -> NoReturn:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
@@ -74,7 +78,7 @@ def _forks(request: Mapping[str, Any]) -> NoReturn:
     _hangs(request)
 
 
-ENDS, KILLED, HANGS, STOPS, GROWS, NO_NUMBER, TALKS, LONG, ENVIRONMENT, FORKS = range(9001, 9011)
+ENDS, KILLED, HANGS, STOPS, GROWS, NO_NUMBER, TALKS, LONG, ENVIRONMENT, FORKS, EXITS = range(9001, 9012)
 _ACTIONS: dict[int, Callable[[Mapping[str, Any]], Document]] = {
     ENDS: _ends,
     KILLED: _is_killed,
@@ -86,4 +90,5 @@ _ACTIONS: dict[int, Callable[[Mapping[str, Any]], Document]] = {
     LONG: _talks_too_much,
     ENVIRONMENT: _tells_its_environment,
     FORKS: _forks,
+    EXITS: _exits,
 }

@@ -49,6 +49,9 @@ def session(found: SessionAnswer) -> str:
             f'mode = "{found["mode"]}" in [agent] of its file and restart it; the session goes on in that mode',
             "  ",
         )
+    leaning = found["leaning"]
+    if leaning is not None:
+        lines += _paragraph(leaning["sentence"], "  ")
     return "\n".join([*lines, *_lines(found["message"], "  ")])
 
 
@@ -93,6 +96,8 @@ def _recommendation(found: RecommendationAnswer, now: Mapping[str, float]) -> It
     if found["state"] in TO_COME:
         yield from _executed(found["changes"] or ())
     yield from _expected(found, now)
+    if found["leans_on"] is not None:
+        yield from _paragraph(found["leans_on"]["sentence"])
     for warning in found["warnings"] or ():
         yield from _paragraph(f"warning: {warning}")
     for note in () if looked_at is None else looked_at["notes"]:

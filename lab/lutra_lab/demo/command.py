@@ -36,13 +36,19 @@ ENGINES = [kind.engine for kind in scratch_servers()]
 @click.option("--seconds", default=6, show_default=True, type=click.IntRange(2, 600), help="Measured seconds a trial.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Same seed, same search.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here.")
-def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | None) -> None:
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Leave the service's database in this folder, for `lutra notebook` and whatever else reads it.",
+)
+def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | None, keep: Path | None) -> None:
     """Tune a real database server from start to end, on this machine, in some ten minutes.
 
     Starts a server in a scratch folder, the service, and an agent in lab mode whose load writes to more data than the
     server's default cache holds. A tuning session (objective QPS, durability kept) tries TRIALS configurations; then
     it measures the default, the rule-based and the best one in turns, beside TRIALS, until it is certain what holds.
-    What is printed to paste has held there. Everything is stopped and removed at the end, also on Ctrl-C.
+    What is printed to paste has held there. Everything is stopped and removed at the end, also on Ctrl-C;
+    with --keep the service's database stays.
 
     The default engine comes embedded, with its load. The others are taken as this machine has them installed, in a
     folder of their own and beside whatever runs already, and are loaded by sysbench; where something is missing, the
@@ -53,16 +59,19 @@ def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | No
       lutra demo                                   the embedded server, some ten minutes
       lutra demo --trials 8 --seconds 5            shorter
       lutra demo --trials 20 --json figures.json   longer, and the figures in a file
+      lutra demo --keep demo                       and its readings stay, for `lutra notebook`
     """
     console = Console(highlight=False)
+    store = None if keep is None else _kept_store(keep)
     signal.signal(signal.SIGTERM, _interrupt)
     folder = Path(tempfile.mkdtemp(prefix="lutra-demo-"))
     folder.chmod(0o755)  # the database server runs as a user of its own where we are root
     try:
         with Processes(folder) as processes:
-            result = _run(console, processes, engine, trials, seconds, seed)
+            result = _run(console, processes, engine, trials, seconds, seed, store)
     except KeyboardInterrupt:
         console.print("\nstopped; nothing is left running")
+        show.kept(console, store)
         sys.exit(130)
     except (DemoFailed, Problem, Unreachable) as error:
         console.print(f"[red]{error}[/]", soft_wrap=True)
@@ -72,12 +81,24 @@ def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | No
     if json_file:
         json_file.write_text(json.dumps(result, indent=1))
         console.print(f"\nfigures written to {json_file}")
+    show.kept(console, store)
 
 
-def _run(console: Console, processes: Processes, engine: str, trials: int, seconds: int, seed: int) -> dict[str, Any]:
+def _kept_store(folder: Path) -> Path:
+    """Where the service's database is to stay. Raises ClickException where one is."""
+    store = folder.resolve() / "lutra.db"
+    if store.exists():
+        raise click.ClickException(f"{store} is a database already: name another folder, or remove it")
+    folder.mkdir(parents=True, exist_ok=True)
+    return store
+
+
+def _run(
+    console: Console, processes: Processes, engine: str, trials: int, seconds: int, seed: int, store: Path | None
+) -> dict[str, Any]:
     started = time.monotonic()
     with console.status("starting") as status:
-        stack = bring_up(processes, engine, seconds, status.update)
+        stack = bring_up(processes, engine, seconds, status.update, store)
     server = stack.server
     console.print(
         f"{server['title']} {server['version']}, {server['load']}; {trials} trials of {seconds} s after "

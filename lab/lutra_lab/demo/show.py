@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import mean
 
 from lutra_models.catalog import ChangeSteps
@@ -168,6 +169,19 @@ def statements(console: Console, verdict: str, changes: Sequence[ChangeSteps]) -
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if any(made.change.applies == "restart" for made in changes):
         console.print("[dim]-- takes effect with a restart[/]")
+
+
+def kept(console: Console, store: Path | None) -> None:
+    """Where the service's database stayed, and how to look at it."""
+    if store is None or not store.exists():
+        return
+    console.print(f"\n[bold]The service's database is kept:[/] {store}", soft_wrap=True)
+    for line in (
+        f"export LUTRA_DATABASE_URL=sqlite:///{store}",
+        "lutra serve &",
+        "lutra notebook  # begin with 00_my_session",
+    ):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def number(value: float) -> str:

@@ -31,21 +31,24 @@ class Stack:
     server: dict[str, Any]
 
 
-def bring_up(processes: Processes, engine: str, seconds: int, say: Say) -> Stack:
-    """Start everything; when it returns, the agent has reported and waits for directives."""
+def bring_up(processes: Processes, engine: str, seconds: int, say: Say, store: Path | None = None) -> Stack:
+    """Start everything; when it returns, the agent has reported and waits for directives.
+
+    The service's database is `store`; without one it is in the demo's own folder.
+    """
     say("starting a scratch server and filling it")
     lab = [command("lutra-agent"), "lab", engine, "--dir", str(processes.folder / "server"), *DATA]
     server = processes.start_and_read("scratch server", lab, say)
     say("starting the service")
-    client = _service(processes)
+    client = _service(processes, store or processes.folder / "lutra.db")
     database = client.register_database(name="demo", engine=server["engine"])["id"]
     say("starting the agent in lab mode")
     _agent(processes, client, database, server, seconds)
     return Stack(client, processes, database, server)
 
 
-def _service(processes: Processes) -> Client:
-    env = {"LUTRA_DATABASE_URL": f"sqlite:///{processes.folder}/lutra.db"}
+def _service(processes: Processes, store: Path) -> Client:
+    env = {"LUTRA_DATABASE_URL": f"sqlite:///{store}"}
     port = free_port()
     _run([command("lutra"), "migrate"], env)
     token = _run([command("lutra"), "token", "create", "--name", "demo", "--scope", "admin"], env).split()[-1]

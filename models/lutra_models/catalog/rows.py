@@ -42,7 +42,9 @@ class KnobRow:
     of (10, 5) covers 10.5.9. `legal` are the options that the server takes besides those that are searched, for servers
     that do not tell them. The server rounds a value to a multiple of `multiple_of`. Where the live server does not
     fulfil `needs`, and nothing that moves with it may come to, the setting has no effect there and does not move; one
-    that is `fixed` is only shown. `source` is the setting source that keeps it.
+    that is `fixed` is only shown. `source` is the setting source that keeps it. `takes`
+    is what the server itself takes, in its unit, for one that nobody can ask; None where that is not known. `synonyms`
+    are further words of options.
     """
 
     name: str
@@ -67,6 +69,8 @@ class KnobRow:
     rule: Formula | None = None
     booleans: Booleans = BOOLEANS
     source: str = SERVER
+    takes: tuple[float, float] | None = None
+    synonyms: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -258,7 +262,9 @@ def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
     booleans: Booleans = tuple(document.get("booleans", BOOLEANS))
     source = document.get("source", SERVER)
     shared = {"since": document.get("since", 0), "booleans": booleans, "source": source}
-    rows = tuple(_row({**shared, **r}) for r in (*document["setting"], *_watched(document)))
+    takes = document.get("takes", {})
+    entries = ({**shared, **r, "takes": takes.get(r["name"])} for r in (*document["setting"], *_watched(document)))
+    rows = tuple(map(_row, entries))
     catalog = Catalog(
         name,
         rows,
@@ -300,6 +306,7 @@ def _row(entry: Mapping[str, Any]) -> KnobRow:
             values[name] = Formula(values[name])
     for name in ("options", "legal", "special"):
         values[name] = tuple(values.get(name, ()))
+    values["takes"] = None if values["takes"] is None else tuple(map(float, values["takes"]))
     for name in ("since", "until"):
         if name in values:
             values[name] = version_of(str(values[name]))

@@ -93,8 +93,9 @@ def _option(row: KnobRow, value: str, setting: ServerSetting) -> str:
     if setting.kind != "enum":
         return value
     options = setting.options or tuple(dict.fromkeys((*row.options, *row.legal, setting.value)))
+    word = value.strip().lower()
     for option in options:
-        if option.lower() == value.strip().lower():
+        if option.lower() == row.synonyms.get(word, word):
             return option
     raise InvalidConfiguration(f"{row.name}: {value!r} is none of {', '.join(options)}")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lutra_models.advice import Prediction, Recommendation, SearchOrigin, Share
-from lutra_models.errors import NotEnoughObservations
+from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
 from lutra_models.gp.learning.learned import Learned, least_reading
@@ -54,6 +54,16 @@ class Model:
     def predicts(self) -> bool:
         """Whether there are readings enough to predict from: two of the objective."""
         return self.learned is not None and teachable(self.history)
+
+    @property
+    def leaned_on(self) -> dict[int, float]:
+        """By its place among those that `fit` was given, the weight of each past workload that it leans on, 0 to 1.
+
+        Of the objective: by what is searched, and where past workloads do not lead this time, by what is predicted.
+        """
+        learned = self.learned
+        trends = () if learned is None else learned.trends or learned.wary_trends
+        return {t.place: t.weight for t in trends if t.place is not None and t.weight is not None}
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -105,17 +115,22 @@ class Model:
         return Recommendation(chosen, ended.origin, told, why, ended.curve, ended.shortened_from)
 
     def predict(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
-        """Per row, a reading's distribution for each metric. Raises NotEnoughObservations."""
-        return self._fitted().snapshot.predict(rows, level)
+        """Per row, a reading's distribution for each metric.
+
+        What is no knob of the history makes no difference; `Prediction.without` names it. Raises NotEnoughObservations,
+        InvalidConfiguration for a row without one of the knobs, and TypeError for what is no list of rows.
+        """
+        return self._fitted().snapshot.predict(self._whole(rows), level)
 
     def columns(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> dict[str, Array]:
-        """`predict` as arrays by name, for a data frame. Raises NotEnoughObservations."""
-        return self._fitted().snapshot.columns(rows, level)
+        """`predict` as arrays by name, for a data frame. Raises as it does."""
+        return self._fitted().snapshot.columns(self._whole(rows), level)
 
-    def importance(self) -> dict[str, float]:
-        """How much each knob matters, the strongest first: 1 is first by every measure, 0 last by every one.
+    def ranking(self) -> dict[str, float]:
+        """In which order the knobs matter, the strongest first: 1 is first by every measure, 0 last by every one.
 
-        Three measures are averaged, see `search.knob_ranking`. Raises NotEnoughObservations.
+        It is a mean of places by three measures (see `search.knob_ranking`), and no share of anything: twice the number
+        is not twice the effect. Raises NotEnoughObservations.
         """
         from lutra_models.gp.search.knob_ranking import mean_places  # sklearn again
 
@@ -149,6 +164,22 @@ class Model:
         kept = document["learned"]
         learned = None if kept is None else learned_from_dict(kept, history=history, options=options)
         return cls(history, learned, document["leans"], options, generator_from_dict(document["rng"]))
+
+    def __repr__(self) -> str:
+        told = "predicts" if self.predicts else "has too few readings to predict"
+        return f"Model({self.history!r}; {told})"
+
+    def _whole(self, rows: Sequence[Mapping[str, Value]]) -> Sequence[Mapping[str, Value]]:
+        """The rows, each with every knob. Raises InvalidConfiguration and TypeError."""
+        names = self.history.space.names
+        if isinstance(rows, Mapping | str):
+            raise TypeError(f"a list of configurations is wanted, as [{{…}}], got {rows!r:.80}")
+        for n, row in enumerate(rows):
+            if missing := [name for name in names if name not in row]:
+                unknown = [name for name in row if name not in names]
+                hint = f"; it has {', '.join(unknown)}, which the model does not know" if unknown else ""
+                raise InvalidConfiguration(f"row {n}: no value of {', '.join(missing)}{hint}")
+        return rows
 
     def _fitted(self) -> Learned:
         """What there is to predict from. Raises NotEnoughObservations."""

@@ -28,8 +28,12 @@ _ONE_READING = 1
 def fit(history: History, past: Past = (), *, rng: np.random.Generator, options: Options = DEFAULT) -> Model:
     """What `history` teaches, leaning on `past`: histories or snapshots of other workloads.
 
-    Raises FitFailed where the observations admit no model.
+    Raises FitFailed where the observations admit no model, and TypeError for what is no history or no options.
     """
+    if not isinstance(history, History):
+        raise TypeError(f"fit takes a History(space, objective, observations=…), got {history!r:.80}")
+    if not isinstance(options, Options):
+        raise TypeError(f"options are Options.from_dict(…) or DEFAULT.varied(…), got {options!r:.80}")
     history, elsewhere = split(history)
     snapshots = _snapshots((*past, *elsewhere), options)
     known = teachable(history, _ONE_READING)

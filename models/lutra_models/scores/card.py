@@ -9,18 +9,21 @@ from typing import Any
 LEAST_TRIALS = 6
 """Measured trials from which a session says something of a model."""
 SHOWN = ("held_80", "width_80", "held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
+PLAYED = ("missed", "missed_live")
 GAINED = ("log_score", "rank_correlation", "regret")
 
 
 def scorecard(sessions: Sequence[Mapping[str, Any]], conformance: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Means over the sessions, each of which counts alike; None where no session says anything of it.
 
-    `sessions` are answers of `gp.scoring.score_session` with `session`, the id; or why it `failed` in their place.
+    `sessions` are answers of `gp.scoring.score_session` with `session`, the id, `key`, a digest of what was measured in
+    it, and `played`, an answer of `gp.playing.played`; or why it `failed` in their place.
     `gain_from_past` is by how much each number is better with the past workloads of other sessions than without:
     positive is better.
     """
     scored = [s for s in sessions if "failed" not in s]
     told = {name: _mean([s["served"].get(name) for s in scored]) for name in SHOWN}
+    told |= {name: _mean([s["played"][name] for s in scored]) for name in PLAYED}
     gains = {name: _mean([_gain(s, name) for s in scored]) for name in GAINED}
     return {
         **told,
@@ -37,7 +40,7 @@ def scorecard(sessions: Sequence[Mapping[str, Any]], conformance: Sequence[Mappi
 def _of(session: Mapping[str, Any]) -> dict[str, Any]:
     if "failed" in session:
         return {"failed": session["failed"]}
-    return {name: session["served"].get(name) for name in ("n", *SHOWN)}
+    return {"key": session["key"], **{n: session["served"].get(n) for n in ("n", *SHOWN)}, **session["played"]}
 
 
 def _gain(session: Mapping[str, Any], name: str) -> float | None:

@@ -106,7 +106,7 @@ def _rules(document: Mapping[str, Any]) -> Iterable[Rule]:
     server, policy = server_from_dict(document["server"]), policy_from_dict(document["policy"])
     began = document.get("baseline")
     known = () if began is None else (began,)
-    live, names = meet(server), frozenset(knob["name"] for knob in document["knobs"])
+    live, names = meet(server), frozenset(k["name"] for k in document["knobs"] if k["applies"] != "fixed")
     space = live.space(policy, known=known)
     if not names <= set(space.names):  # evidence asked for settings that are not searched otherwise
         space = live.space(replace(policy, movable=names), known=known)

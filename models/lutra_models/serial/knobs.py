@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from lutra_models.knobs import Choice, Domain, Knob, Number
+from lutra_models.knobs import STEPS, Choice, Domain, Knob, Number
 
 Document = dict[str, Any]
 
@@ -24,4 +24,11 @@ def knob_from_dict(document: Mapping[str, Any]) -> Knob:
 def _domain_to_dict(domain: Domain) -> Document:
     if isinstance(domain, Choice):
         return {"options": list(domain.options)}
-    return {**asdict(domain), "special": list(domain.special)}
+    told = {**asdict(domain), "special": list(domain.special)}
+    if domain.serves is None:
+        del told["serves"]
+    else:
+        told["serves"] = list(domain.serves)
+    if domain.steps == STEPS:
+        del told["steps"]  # as before there was a choice
+    return told

@@ -5,6 +5,9 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+NAMED = 24
+"""Workloads of an engine up to which the map names them; of more, the mouse tells the name."""
+
 
 def fleet_map(places: pd.DataFrame) -> alt.Chart:
     """A point a workload, a panel an engine; the axes say which share of the differences they keep, and have one scale:
@@ -26,7 +29,9 @@ def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
         kind(f"{name}:Q", title=title, axis=plain).scale(domain=[-far, far], nice=False)
         for kind, name, title in ((alt.X, "x", titles[0]), (alt.Y, "y", titles[1]))
     )
-    ranked = group.assign(above=group.y.rank(method="first") % 2 == 1)
+    ranked = group.assign(
+        shown=group.workload if len(group) <= NAMED else "", above=group.y.rank(method="first") % 2 == 1
+    )
     chart = alt.Chart(ranked)
     points = chart.mark_circle(opacity=0.7).encode(
         x=x,
@@ -38,7 +43,7 @@ def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
         tooltip=["workload", "objective", "trials"],
     )
     names = (
-        chart.transform_filter(alt.datum.above == above).mark_text(dy=dy, limit=160).encode(x=x, y=y, text="workload:N")
+        chart.transform_filter(alt.datum.above == above).mark_text(dy=dy, limit=160).encode(x=x, y=y, text="shown:N")
         for above, dy in ((True, -15), (False, 17))
     )
     return alt.layer(points, *names).properties(width=330, height=330, title=engine)
@@ -59,24 +64,28 @@ def _counter(table: pd.DataFrame, name: str) -> alt.LayerChart:
     y = alt.Y("workload:N", title=None).axis(labelLimit=160)
     x = alt.X("p10:Q", title=name, scale=scale).axis(tickCount=4, format="~s")
     color = alt.Color("engine:N", title="engine").legend(orient="bottom")
-    bars = chart.mark_bar(height=7, opacity=0.5).encode(x=x, x2="p90:Q", y=y, color=color)
+    told = ["workload", *(alt.Tooltip(f"{p}:Q", format=".4~g") for p in ("p10", "p50", "p90"))]
+    bars = chart.mark_bar(height=7, opacity=0.5).encode(x=x, x2="p90:Q", y=y, color=color, tooltip=told)
     middle = chart.mark_tick(thickness=3, size=13, color="black").encode(x=alt.X("p50:Q", scale=scale), y=y)
     return (bars + middle).properties(width=280, height=alt.Step(20))
 
 
 def resemblance(pairs: pd.DataFrame) -> alt.LayerChart:
     """A square a pair: the darker, the more alike in signature, level and circumstances; the number is how well the
-    effects of the one rank what was measured on the other, 0.50 being a coin."""
+    effects of the one rank what was measured on the other. A number that is no better than a coin is small."""
     chart = alt.Chart(pairs)
     x = alt.X("other:N", title="resembles").axis(labelAngle=-40, labelLimit=160, orient="top", labelAlign="left")
     y = alt.Y("workload:N", title="this workload").axis(labelLimit=160)
     colour = alt.Color("distance:Q", title="distance").scale(scheme="blues", reverse=True)
     squares = chart.mark_rect().encode(x=x, y=y, color=colour)
     near = alt.datum.distance < (pairs.distance.min() + pairs.distance.max()) / 2
-    numbers = chart.mark_text(fontSize=11).encode(
-        x=x,
-        y=y,
-        text=alt.Text("agreement:Q", format=".2f"),
-        color=alt.when(near).then(alt.value("white")).otherwise(alt.value("black")),
-    )
-    return (squares + numbers).properties(width=alt.Step(58), height=alt.Step(30))
+    told = ["workload", "other", "place", *(alt.Tooltip(f"{n}:Q", format=".2f") for n in ("distance", "agreement"))]
+    text = alt.Text("agreement:Q", format=".2f")
+    ink = alt.when(near).then(alt.value("white")).otherwise(alt.value("black"))
+    numbers = [
+        chart.transform_filter(alt.datum.told == is_told)
+        .mark_text(fontSize=size, fontWeight=weight, opacity=opacity)
+        .encode(x=x, y=y, text=text, color=ink, tooltip=told)
+        for is_told, size, weight, opacity in ((True, 12, "bold", 1.0), (False, 9, "normal", 0.75))
+    ]
+    return alt.layer(squares, *numbers).properties(width=alt.Step(58), height=alt.Step(30))

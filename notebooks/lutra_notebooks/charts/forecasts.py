@@ -6,6 +6,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from lutra_notebooks.charts.axes import INSIDE, MARK, OUTSIDE, QUIET, moments
+
+SHOWN = ["database", "engine", "trial", "measured", "median", "low", "high", "held"]
+
 
 def against(table: pd.DataFrame) -> alt.Chart:
     """A panel a metric: what was predicted, with its interval, over what was measured; on the line it was exact.
@@ -23,16 +27,23 @@ def _against(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     ends = [float(group[["measured", "low"]].min().min()), float(group[["measured", "high"]].max().max())]
     scale = alt.Scale(type="log" if positive else "linear", domain=ends, nice=False)
     axis = alt.Axis(tickCount=5, format="~s")
-    line = alt.Chart(pd.DataFrame({"measured": ends, "median": ends})).mark_line(color="grey", strokeDash=[4, 4])
+    line = alt.Chart(pd.DataFrame({"measured": ends, "median": ends})).mark_line(color=QUIET, strokeDash=[4, 4])
     x = alt.X("measured:Q", title=f"measured {metric}", scale=scale, axis=axis)
     y = alt.Y("median:Q", title=f"predicted {metric}", scale=scale, axis=axis)
-    chart = alt.Chart(group)
+    chart = alt.Chart(group[SHOWN])
     bars = chart.mark_rule(opacity=0.45).encode(
         x=x, y=alt.Y("low:Q", title=f"predicted {metric}", scale=scale), y2="high"
     )
-    colour = alt.Color("held:N", title="inside").scale(domain=[True, False], range=["#4c78a8", "#e45756"])
+    colour = alt.Color("held:N", title="inside").scale(domain=[True, False], range=[INSIDE, OUTSIDE])
     dots = chart.mark_point(filled=True, size=45).encode(
-        x=x, y=y, color=colour.legend(orient="bottom"), tooltip=["database", "trial", "measured", "median"]
+        x=x,
+        y=y,
+        color=colour.legend(orient="bottom"),
+        tooltip=[
+            "database",
+            "trial",
+            *(alt.Tooltip(f"{n}:Q", format=".4~g") for n in ("measured", "median", "low", "high")),
+        ],
     )
     return (line.encode(x=x, y=y) + bars + dots).properties(width=300, height=270)
 
@@ -43,9 +54,13 @@ def calibration(table: pd.DataFrame) -> alt.LayerChart:
     percent = alt.Axis(format="%")
     x = alt.X("level:Q", title="level of the interval", axis=percent).scale(domain=[0, 1])
     y = alt.Y("held:Q", title="readings inside", axis=percent).scale(domain=[0, 1])
-    line = alt.Chart(pd.DataFrame({"level": [0, 1], "held": [0, 1]})).mark_line(color="grey", strokeDash=[4, 4])
-    chart = alt.Chart(table).mark_line(point=True).encode(x=x, y=y, color=alt.Color("metric:N", title="metric"))
-    return (line.encode(x=x, y=y) + chart).properties(width=300, height=300)
+    line = alt.Chart(pd.DataFrame({"level": [0, 1], "held": [0, 1]})).mark_line(color=QUIET, strokeDash=[4, 4])
+    colour = alt.Color("metric:N", title="metric").legend(symbolOpacity=1)
+    told = ["metric", "n", *(alt.Tooltip(f"{e}:Q", format=".0%") for e in ("level", "held", "low", "high"))]
+    chart = alt.Chart(table).encode(x=x, color=colour)
+    band = chart.mark_area(opacity=0.12).encode(y=alt.Y("low:Q", title="readings inside"), y2="high:Q")
+    shares = chart.mark_line(point=True).encode(y=y, tooltip=told)
+    return (line.encode(x=x, y=y) + band + shares).properties(width=300, height=300)
 
 
 def hit_rate(table: pd.DataFrame, by: str, title: str) -> alt.Chart:
@@ -58,9 +73,10 @@ def _shares(group: pd.DataFrame, by: str, title: str) -> alt.LayerChart:
     chart = alt.Chart(group.assign(counted=[f"n = {n}" for n in group.n]))
     x = alt.X("held:Q", title="readings inside").axis(format="%").scale(domain=[0, 1])
     y = alt.Y(f"{by}:N", title=None).axis(labelLimit=220)
-    promised = chart.mark_tick(color="firebrick", thickness=2, size=22).encode(x="level:Q", y=y)
+    promised = chart.mark_tick(color=MARK, thickness=2, size=22).encode(x="level:Q", y=y)
     bars = chart.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="readings inside"), x2="high:Q", y=y)
-    dots = chart.mark_point(filled=True, size=70).encode(x=x, y=y)
+    told = [by, "n", *(alt.Tooltip(f"{e}:Q", format=".0%") for e in ("held", "low", "high", "level"))]
+    dots = chart.mark_point(filled=True, size=70).encode(x=x, y=y, tooltip=told)
     counts = chart.mark_text(align="left", dx=4, x=0, dy=-9, fontSize=10, color="#666").encode(y=y, text="counted:N")
     return (promised + bars + dots + counts).properties(width=240, height=alt.Step(38), title=title)
 
@@ -72,15 +88,16 @@ def over_time(table: pd.DataFrame) -> alt.Chart:
 
 def _in_time(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     chart = alt.Chart(group)
-    x = (
-        alt.X("at:T", title="when it was predicted (UTC)")
-        .axis(labelOverlap=True, tickCount=5)
-        .scale(type="utc", padding=12)
-    )
+    x = moments("at", "when it was predicted")
     y = alt.Y("held:Q", title=f"{metric} inside").axis(format="%").scale(domain=[0, 1])
+    told = [
+        alt.Tooltip("at:T", format="%d %b %Y %H:%M"),
+        "n",
+        *(alt.Tooltip(f"{e}:Q", format=".0%") for e in ("held", "low", "high")),
+    ]
     bars = chart.mark_rule().encode(x=x, y=alt.Y("low:Q", title=f"{metric} inside"), y2="high:Q")
-    line = chart.mark_line(point=True).encode(x=x, y=y)
-    promised = alt.Chart(group.head(1)).mark_rule(color="firebrick", strokeDash=[4, 4]).encode(y="level:Q")
+    line = chart.mark_line(point=True).encode(x=x, y=y, tooltip=told)
+    promised = alt.Chart(group.head(1)).mark_rule(color=MARK, strokeDash=[4, 4]).encode(y="level:Q")
     return (promised + bars + line).properties(width=320, height=180)
 
 
@@ -97,5 +114,5 @@ def surprises(table: pd.DataFrame) -> alt.LayerChart:
             y=alt.Y("sum(weight):Q", title="share of readings").axis(format="%"),
         )
     )
-    line = alt.Chart(normal).mark_line(color="firebrick").encode(x="z:Q", y="share:Q")
+    line = alt.Chart(normal).mark_line(color=MARK).encode(x="z:Q", y="share:Q")
     return (bars + line).properties(width=360, height=200)

@@ -2,47 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import altair as alt
 import pandas as pd
 
+from lutra_notebooks.charts.axes import INSIDE, MARK, QUIET, VERDICTS, ends
+from lutra_notebooks.racing import lines
+
 NUMBERS = {
-    "log_score": "log score (more is better)",
-    "regret": "regret (share; less is better)",
-    "held_90": "inside the 90 % interval (wanted: 90 %)",
-    "width_90": "interval's width (share; less is better)",
+    "log_score": "log score: difference",
+    "regret": "regret: difference (share)",
+    "missed": "missed of the best: difference (% points)",
 }
 
 
-def scores(table: pd.DataFrame) -> alt.Chart:
-    """A panel a number, a row a session, a point an entrant."""
-    panels = []
-    for name, title in NUMBERS.items():
-        shown = table.dropna(subset=[name])
-        chart = alt.Chart(shown).mark_point(filled=True, size=60, opacity=0.9)
-        x = alt.X(f"{name}:Q", title=title)
-        x = x.scale(domain=[0, 1]).axis(format="%") if name == "held_90" else x.scale(zero=False, padding=8)
-        y = alt.Y("session:N", title=None).axis(labelLimit=160, grid=True)
-        colour = alt.Color("entrant:N", title="options").legend(orient="bottom", labelLimit=220)
-        encoded = chart.encode(x=x, y=y, yOffset="entrant:N", color=colour)
-        panels.append(encoded.properties(width=250, height=alt.Step(9)))
+def differences(found: pd.DataFrame, judged: pd.DataFrame, first: str) -> alt.ConcatChart:
+    """A panel a measure, a row an entrant: each session's difference from the entrant `first`, and their mean with its
+    interval. To the right of the line is better, whatever is measured."""
+    measures = list(dict.fromkeys(found.measure))
+    panels = [_measure(found[found.measure == m], judged[judged.measure == m], m, first) for m in measures]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared")
 
 
-def race(table: pd.DataFrame, title: str) -> alt.LayerChart:
-    """By how much the best row so far misses the best of all, the mean over the seeds and their spread. Lines that lie
-    on each other are told apart by their dashes."""
-    chart, scale = alt.Chart(table), alt.Scale(domain=[0, float(table.missed.max())])
-    x = alt.X("trial:Q", title="trials").axis(tickMinStep=1)
-    colour = alt.Color("entrant:N", title="options").legend(
-        orient="bottom", labelLimit=220, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3
+def _measure(found: pd.DataFrame, judged: pd.DataFrame, measure: str, first: str) -> alt.LayerChart:
+    order = judged.entrant.tolist()
+    y = alt.Y("entrant:N", title=None, sort=order).axis(labelLimit=200)
+    title = f"{NUMBERS[measure]} → better than {first}"
+    scale = alt.Scale(domain=ends(found.difference, judged.low, judged.high, pd.Series([0.0])), nice=False)
+    x = alt.X("difference:Q", title=title, scale=scale).axis(tickCount=6)
+    told = ["session", "entrant", alt.Tooltip("difference:Q", format="+.3f")]
+    dots = alt.Chart(found).mark_tick(thickness=1.5, size=12, opacity=0.45, color=INSIDE).encode(x=x, y=y, tooltip=told)
+    nothing = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(color=QUIET).encode(x=alt.X("at:Q", scale=scale))
+    colour = alt.Color("verdict:N", title="verdict", scale=VERDICTS).legend(orient="bottom")
+    means = ["entrant", "sessions", "told", *(alt.Tooltip(f"{n}:Q", format="+.3f") for n in ("mean", "low", "high"))]
+    chart = alt.Chart(judged).encode(y=y, color=colour, tooltip=means)
+    bars = (
+        chart.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=3)
+        .encode(x=alt.X("low:Q", scale=scale, title=title), x2="high:Q")
     )
-    line = chart.mark_line(strokeWidth=3).encode(
-        x=x,
-        y=alt.Y("mean(missed):Q", title="missed of the best (%)"),
-        color=colour,
-        strokeDash=alt.StrokeDash("entrant:N").scale(range=[[1, 0], [6, 6], [2, 8], [10, 3, 2, 3]]).legend(None),
+    middle = chart.mark_point(filled=True, size=90, opacity=1).encode(x=alt.X("mean:Q", scale=scale, title=title))
+    return (nothing + dots + bars + middle).properties(width=330, height=alt.Step(34))
+
+
+def race(tables: Mapping[str, pd.DataFrame]) -> alt.HConcatChart:
+    """A panel a race, one y axis for all: by how much the best row so far misses the best of all, the mean over the
+    seeds with its 90 % interval. Lines that lie on each other are told apart by their dashes."""
+    found = {name: lines(table) for name, table in tables.items()}
+    domain = [0.0, max(float(t.high.max()) for t in found.values())]
+    return alt.hconcat(*(_race(t, name, domain) for name, t in found.items())).resolve_scale(
+        color="shared", strokeDash="shared"
     )
-    band = chart.mark_area(opacity=0.08).encode(
-        x=x, y=alt.Y("min(missed):Q", title="missed of the best (%)", scale=scale), y2="max(missed):Q", color=colour
+
+
+def _race(table: pd.DataFrame, title: str, domain: list[float]) -> alt.LayerChart:
+    x = alt.X("trial:Q", title="trials").axis(tickMinStep=1, format="d")
+    scale = alt.Scale(domain=domain, nice=False)
+    order = list(dict.fromkeys(table.entrant))
+    colour = alt.Color("entrant:N", title=None, sort=order).legend(
+        orient="bottom", columns=2, labelLimit=220, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3
     )
-    return (band + line).properties(width=420, height=240, title=title)
+    dashes = alt.StrokeDash("entrant:N", sort=order).scale(range=[[1, 0], [6, 6], [2, 8], [10, 3, 2, 3]]).legend(None)
+    told = ["entrant", "trial", *(alt.Tooltip(f"{n}:Q", format=".1f") for n in ("missed", "low", "high"))]
+    chart = alt.Chart(table).encode(x=x, color=colour, tooltip=told)
+    y = "missed of the best (%)"
+    band = chart.mark_area(opacity=0.12).encode(y=alt.Y("low:Q", title=y, scale=scale), y2="high:Q")
+    line = chart.mark_line(strokeWidth=3).encode(y=alt.Y("missed:Q", title=y, scale=scale), strokeDash=dashes)
+    return (band + line).properties(width=330, height=240, title=title)
+
+
+def held(table: pd.DataFrame) -> alt.LayerChart:
+    """The share of readings inside the 90 % intervals of each entrant, with what so many readings allow to say; the red
+    mark is the promise."""
+    y = alt.Y("entrant:N", title=None, sort=table.entrant.tolist()).axis(labelLimit=200)
+    x = alt.X("low:Q", title="readings inside the 90 % interval").axis(format="%").scale(domain=[0, 1])
+    told = ["entrant", "n", *(alt.Tooltip(f"{n}:Q", format=".1%") for n in ("held", "low", "high"))]
+    chart = alt.Chart(table).encode(y=y, tooltip=told)
+    promise = chart.mark_tick(color=MARK, thickness=2, size=22).encode(x="level:Q")
+    bars = chart.mark_rule(strokeWidth=2, color=INSIDE).encode(x=x, x2="high:Q")
+    dots = chart.mark_point(filled=True, size=80, color=INSIDE).encode(x="held:Q")
+    return (promise + bars + dots).properties(width=330, height=alt.Step(34))

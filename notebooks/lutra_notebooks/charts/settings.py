@@ -2,80 +2,167 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import altair as alt
+import numpy as np
 import pandas as pd
-from lutra_models.knobs import Knob, Number
+from lutra_models.knobs import Knob, Number, Value
+
+from lutra_notebooks.charts.axes import INSIDE, QUIET, Along, ends, marked, panel, rule
+
+GAIN = "gain over the value at the beginning (%)"
 
 
 def side_by_side(panels: list[alt.LayerChart]) -> alt.Chart:
-    return alt.hconcat(*panels).resolve_scale(color="independent")
+    return alt.hconcat(*panels).resolve_scale(color="independent", yOffset="independent")
 
 
 def strengths(effects: pd.DataFrame, engine: str, most: int = 15) -> alt.LayerChart:
-    """Settings by workloads: the darker, the more the setting moved the objective; a dot where that is certain."""
+    """Settings by workloads: the darker, the more was gained over the baseline; a dot where that is certain."""
     table = effects[(effects.engine == engine) & effects.relative]
-    order = table.groupby("setting")["size"].mean().sort_values(ascending=False).index[:most].tolist()
+    order = _strongest(table, most)
     chart = alt.Chart(table[table.setting.isin(order)])
     x = alt.X("workload:N", title=None).axis(labelAngle=-40, labelLimit=160, orient="top", labelAlign="left")
     y = alt.Y("setting:N", title=None, sort=order).axis(labelLimit=220)
-    colour = alt.Color("size:Q", title="moved by (%)").scale(scheme="oranges", type="sqrt", domainMin=0)
-    squares = chart.mark_rect().encode(
-        x=x, y=y, color=colour, tooltip=["workload", "setting", alt.Tooltip("size", format=".1f"), "highest_at"]
-    )
+    colour = alt.Color("gain:Q", title="gain (%)").scale(scheme="oranges", type="sqrt", domainMin=0)
+    told = [
+        "workload",
+        "setting",
+        "baseline",
+        "best",
+        *(alt.Tooltip(n, format="+.1f") for n in ("gain", "low", "high")),
+    ]
+    squares = chart.mark_rect().encode(x=x, y=y, color=colour, tooltip=told)
     sure = chart.transform_filter(alt.datum.sure).mark_circle(color="black", size=45).encode(x=x, y=y)
     return (squares + sure).properties(width=alt.Step(58), height=alt.Step(22), title=engine)
 
 
-def curves(table: pd.DataFrame, units: dict[str, str] | None = None) -> alt.Chart:
-    """A panel a setting, a line a workload: the objective's difference from its mean, with the belief's 90 % band."""
-    named = units or {}
-    order = list(dict.fromkeys(table.setting))
-    panels = [_curves_of(table[table.setting == name], name, named.get(name, "")) for name in order]
+def gains(effects: pd.DataFrame, engine: str, most: int = 12, workloads: int = 24) -> alt.LayerChart:
+    """A row a setting, a point a workload: the gain over the baseline, and its 90 % interval where it is certain. Of
+    more than so many workloads the certain effects alone are drawn."""
+    table = effects[(effects.engine == engine) & effects.relative]
+    count, order = table.workload.nunique(), _strongest(table, most)
+    shown = table[table.setting.isin(order) & (table.certain | (count <= workloads))]
+    ranked = shown.groupby("setting").gain
+    place = (ranked.rank(method="first") / (ranked.transform("size") + 1)).to_numpy()
+    shown = shown.assign(found=np.where(shown.certain, "certain", "a guess"), place=place)
+    y = alt.Y("setting:N", title=None, sort=order).axis(labelLimit=220, grid=True)
+    sure = shown[shown.certain]
+    scale = alt.Scale(domain=ends(shown.gain, sure.low, sure.high, pd.Series([0.0])), nice=False)
+    colour = alt.Color("found:N", title="effect").scale(domain=["certain", "a guess"], range=[INSIDE, "#c9c9c9"])
+    told = [
+        "workload",
+        "setting",
+        "baseline",
+        "best",
+        *(alt.Tooltip(n, format="+.1f") for n in ("gain", "low", "high")),
+    ]
+    offset = alt.YOffset("place:Q", scale=alt.Scale(domain=[0, 1]))
+    chart = alt.Chart(shown).encode(y=y, yOffset=offset, color=colour.legend(orient="bottom"), tooltip=told)
+    nothing = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(color=QUIET).encode(x=alt.X("at:Q", scale=scale))
+    ends_at = alt.X("low:Q", scale=scale, title=GAIN)
+    bars = chart.transform_filter(alt.datum.certain).mark_rule().encode(x=ends_at, x2="high:Q")
+    dots = chart.mark_point(filled=True, size=40, opacity=0.9).encode(x=alt.X("gain:Q", title=GAIN, scale=scale))
+    title = f"{engine}, {count} workload{'s' if count > 1 else ''}"
+    return (nothing + bars + dots).properties(width=460, height=alt.Step(28, **{"for": "position"}), title=title)
+
+
+def _strongest(table: pd.DataFrame, most: int) -> list[str]:
+    logs = np.log1p(table.gain / 100).where(table.sure, 0.0)
+    return [str(name) for name in logs.groupby(table.setting).mean().sort_values(ascending=False).index[:most]]
+
+
+def curves(table: pd.DataFrame, units: Mapping[str, str], most: int = 8) -> alt.ConcatChart:
+    """A panel a setting, a line a workload, one y axis for all: the gain over the baseline, which a ring marks, with
+    the belief's 90 % band. Special values and options stand apart; values that serve no such server are left out."""
+    kept = list(dict.fromkeys(table.sort_values("gain", ascending=False).workload))[:most]
+    shown = table[table.serves & table.workload.isin(kept)]
+    y = alt.Y(
+        "low:Q", title="gain over the baseline (%)", scale=alt.Scale(domain=ends(shown.low, shown.high), nice=False)
+    )
+    panels = [_curves_of(shown[shown.setting == n], y, units.get(n, "")) for n in dict.fromkeys(shown.setting)]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared")
 
 
-def _curves_of(table: pd.DataFrame, name: str, unit: str) -> alt.LayerChart:
-    log = bool(table["log"].iloc[0]) and bool((table.value > 0).all())
-    scale = alt.Scale(type="log" if log else "linear", nice=False)
-    x = alt.X("value:Q", title=f"{name} ({unit})" if unit else name, scale=scale).axis(tickCount=4, format="~s")
+def _curves_of(table: pd.DataFrame, y: alt.Y, unit: str) -> alt.HConcatChart:
+    below = [log and not isinstance(v, str) and v <= 0 for v, log in zip(table.value, table["log"], strict=True)]
+    apart = table.special | np.array(below, dtype=bool)
+    words, numbers = tuple(dict.fromkeys(table.value[apart])), pd.to_numeric(table.value[~apart])
+    low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
+    log = bool(table["log"].any()) and low > 0
+    along = Along(str(table.setting.iloc[0]), unit, low, high, log, tuple(sorted(words, key=str)))
     colour = alt.Color("workload:N", title="workload").legend(
-        orient="bottom", columns=3, labelLimit=160, symbolOpacity=1
+        orient="bottom", columns=3, labelLimit=180, symbolOpacity=1
     )
-    chart = alt.Chart(table)
-    band = chart.mark_area(opacity=0.15).encode(
-        x=x, y=alt.Y("low:Q", title="objective, % from its mean", scale=_whole(table)), y2="high:Q", color=colour
-    )
-    line = chart.mark_line(point=True).encode(x=x, y="gain:Q", color=colour)
-    return (band + line).properties(width=300, height=180)
+    told = ["workload", "shown:N", *(alt.Tooltip(f"{n}:Q", format="+.1f") for n in ("gain", "low", "high"))]
+    gain = alt.Y("gain:Q", scale=y["scale"], title=y["title"])
+
+    def band(chart: alt.Chart, x: alt.X) -> alt.Chart:
+        mark = chart.mark_rule(strokeWidth=3, opacity=0.4) if _columns(x) else chart.mark_area(opacity=0.12)
+        return mark.encode(x=x, y=y, y2="high:Q", color=colour, **_offset(x))
+
+    def line(chart: alt.Chart, x: alt.X) -> alt.Chart:
+        mark = chart.mark_point(filled=True, size=45) if _columns(x) else chart.mark_line(point=True)
+        return mark.encode(x=x, y=gain, color=colour, tooltip=told, **_offset(x))
+
+    def ring(chart: alt.Chart, x: alt.X) -> alt.Chart:
+        return chart.mark_point(size=130, color="black").encode(x=x, y=gain, **_offset(x))
+
+    parts = [(table, band), (table, line), (table[table.baseline], ring)]
+    return panel(along, parts, width=280)
 
 
-def _whole(table: pd.DataFrame) -> alt.Scale:
-    """From the lowest to the highest end of an interval: of itself a scale sees the lower ends alone."""
-    return alt.Scale(domain=[float(table.low.min()), float(table.high.max())])
+def _columns(x: alt.X) -> bool:
+    return str(x["shorthand"]).startswith("word")
 
 
-def slices(table: pd.DataFrame, knobs: dict[str, Knob], metric: str) -> alt.Chart:
-    """A panel a setting: the median of a reading and its 90 % interval, and the best configuration's value."""
-    panels = [_slice(table[table.setting == name], knobs[name], metric) for name in dict.fromkeys(table.setting)]
+def _offset(x: alt.X) -> dict[str, str]:
+    return {"xOffset": "workload:N"} if _columns(x) else {}
+
+
+def slices(
+    table: pd.DataFrame,
+    readings: pd.DataFrame,
+    knobs: Mapping[str, Knob],
+    metric: str,
+    before: Mapping[str, Value] | None,
+    best: Mapping[str, Value],
+) -> alt.ConcatChart:
+    """A panel a setting, one y axis for all: the median of a reading and its 90 % interval where this setting alone
+    moves from the best configuration, and the readings as points. The dashed line is the value at the beginning,
+    the red line that of the best configuration."""
+    y = alt.Y("low:Q", title=metric, scale=alt.Scale(domain=ends(table.low, table.high, readings.reading), nice=False))
+    panels = [
+        _slice(table[table.setting == n], readings[readings.setting == n], knobs[n], y, marked(n, before, best))
+        for n in dict.fromkeys(table.setting)
+    ]
     return alt.concat(*panels, columns=3)
 
 
-def _slice(table: pd.DataFrame, knob: Knob, metric: str) -> alt.LayerChart:
-    domain, title = knob.domain, knob.name
-    if isinstance(domain, Number):
-        scale = alt.Scale(type="log" if domain.log else "linear", nice=False)
-        title = f"{knob.name} ({domain.unit})" if domain.unit else knob.name
-        x = alt.X("value:Q", title=title, scale=scale).axis(tickCount=4, format="~s")
-    else:
-        x = alt.X("value:N", title=title).axis(labelAngle=0)
-    chart = alt.Chart(table)
-    number = isinstance(domain, Number)
-    band = chart.mark_area(opacity=0.2) if number else chart.mark_rule(opacity=0.5, strokeWidth=3)
-    middle = chart.mark_line() if number else chart.mark_point(filled=True, size=60)
-    shown = band.encode(x=x, y=alt.Y("low:Q", title=metric, scale=_whole(table)), y2="high:Q")
-    best = alt.Chart(table.head(1)).mark_rule(color="firebrick", strokeDash=[4, 4])
-    at_best = best.encode(x=alt.X("best:Q" if number else "best:N", title=title))
-    return (shown + middle.encode(x=x, y="median:Q") + at_best).properties(width=215, height=160)
+def _slice(
+    table: pd.DataFrame, readings: pd.DataFrame, knob: Knob, y: alt.Y, marks: Sequence[tuple[pd.DataFrame, str]]
+) -> alt.HConcatChart:
+    along = Along.of(knob, [*table.value, *readings.value, *(v for rows, _ in marks for v in rows.value)])
+
+    def band(chart: alt.Chart, x: alt.X) -> alt.Chart:
+        mark = chart.mark_rule(strokeWidth=6, opacity=0.25) if _columns(x) else chart.mark_area(opacity=0.2)
+        return mark.encode(x=x, y=y, y2="high:Q", color=alt.value(INSIDE))
+
+    def middle(chart: alt.Chart, x: alt.X) -> alt.Chart:
+        mark = chart.mark_tick(thickness=3, size=18) if _columns(x) else chart.mark_line()
+        told = ["shown:N", *(alt.Tooltip(f"{n}:Q", format=".4~g") for n in ("median", "low", "high"))]
+        return mark.encode(
+            x=x, y=alt.Y("median:Q", scale=y["scale"], title=y["title"]), color=alt.value(INSIDE), tooltip=told
+        )
+
+    def dots(chart: alt.Chart, x: alt.X) -> alt.Chart:
+        told = ["place:Q", alt.Tooltip("reading:Q", format=".4~g")]
+        at = alt.Y("reading:Q", scale=y["scale"], title=y["title"])
+        return chart.mark_circle(size=22, color="black", opacity=0.45).encode(x=x, y=at, tooltip=told)
+
+    parts = [(table, band), (table, middle), (readings.dropna(subset=["reading"]), dots)]
+    return panel(along, [*((rows, rule(colour)) for rows, colour in marks), *parts])
 
 
 def interactions(table: pd.DataFrame) -> alt.Chart:
@@ -87,22 +174,44 @@ def interactions(table: pd.DataFrame) -> alt.Chart:
     return alt.Chart(shown).mark_bar().encode(x=x, y=y, color=colour).properties(width=340, height=alt.Step(20))
 
 
-def surface(table: pd.DataFrame, one: Knob, other: Knob, metric: str) -> alt.Chart:
-    """The objective over two settings at once, averaged over what was measured of the others."""
-    axes = {
-        side: kind(f"{knob.name}:O", title=_titled(knob), sort=None).axis(
-            labelOverlap=True, format=".3~s", labelAngle=0
-        )
-        if isinstance(knob.domain, Number)
-        else kind(f"{knob.name}:N", title=knob.name).axis(labelAngle=0)
-        for side, kind, knob in (("x", alt.X, one), ("y", alt.Y, other))
-    }
-    if isinstance(other.domain, Number):
-        axes["y"] = axes["y"].sort("descending")
+def surface(table: pd.DataFrame, readings: pd.DataFrame, one: Knob, other: Knob, metric: str) -> alt.LayerChart:
+    """The objective over two settings at once, averaged over what was measured of the others; a circle tells how many
+    readings are nearest to a square."""
+    along = {knob.name: Along.of(knob, table[knob.name]) for knob in (one, other)}
+    texts = {n: [a.text(v) for v in dict.fromkeys(table[n])] for n, a in along.items()}
+    shown = table.assign(
+        **{f"text{i}": [along[k.name].text(v) for v in table[k.name]] for i, k in enumerate((one, other))}
+    )
+    near = pd.DataFrame(
+        {
+            f"text{i}": [along[k.name].text(_nearest(v, table[k.name], k)) for v in readings[k.name]]
+            for i, k in enumerate((one, other))
+        }
+    )
+    counted = near.value_counts().reset_index(name="readings")
+    x = alt.X("text0:N", title=one.name, sort=texts[one.name]).axis(labelAngle=-40, labelOverlap=True)
+    y = alt.Y("text1:N", title=other.name, sort=texts[other.name][::-1]).axis(labelOverlap=True)
     colour = alt.Color("median:Q", title=metric).scale(scheme="viridis", zero=False)
-    return alt.Chart(table).mark_rect().encode(**axes, color=colour).properties(width=330, height=260)
+    told = [
+        alt.Tooltip("text0", title=one.name),
+        alt.Tooltip("text1", title=other.name),
+        alt.Tooltip("median:Q", format=".4~g"),
+    ]
+    squares = alt.Chart(shown).mark_rect().encode(x=x, y=y, color=colour, tooltip=told)
+    size = (
+        alt.Size("readings:Q", title="readings").scale(range=[20, 300], domainMin=0).legend(symbolStrokeColor="#444444")
+    )
+    circles = (
+        alt.Chart(counted).mark_point(color="white", strokeWidth=1.5).encode(x=x, y=y, size=size, tooltip=["readings"])
+    )
+    return (squares + circles).properties(width=340, height=280)
 
 
-def _titled(knob: Knob) -> str:
-    unit = knob.domain.unit if isinstance(knob.domain, Number) else ""
-    return f"{knob.name} ({unit})" if unit else knob.name
+def _nearest(value: Value, places: pd.Series, knob: Knob) -> Value:
+    """The place of a surface that is nearest, on the setting's own scale."""
+    known: list[Value] = list(dict.fromkeys(places))
+    if value in known or not isinstance(knob.domain, Number) or isinstance(value, str):
+        return value
+    scaled = np.log if knob.domain.log else np.asarray
+    line = [float(v) for v in known if v not in knob.domain.special and (not knob.domain.log or float(v) > 0)]
+    return line[int(np.argmin(np.abs(scaled(np.array(line)) - scaled(float(value)))))]

@@ -1,44 +1,46 @@
-"""Charts of model versions side by side."""
+"""Charts of model versions beside the champion."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
-NUMBERS = {
-    "log_score": "log score (more is better)",
-    "held_90": "inside the 90 % interval (wanted: 90 %)",
-    "width_90": "interval's width (share)",
-    "regret": "regret (share; less is better)",
+from lutra_notebooks.charts.axes import QUIET, VERDICTS, ends
+
+SOURCES = {
+    "past sessions": "forecasts of past sessions: log score",
+    "shadow": "forecasts in the shadow: log score",
+    "played": "sessions played in a lab: missed of the best",
+    "played live": "sessions played live: missed of the best",
 }
 
 
-def scorecards(table: pd.DataFrame) -> alt.Chart:
-    """A panel a number, a row a model version."""
-    shown = table.reset_index()
-    panels = []
-    for name in NUMBERS:
-        x = _axis(name)
-        y = alt.Y("model:N", title=None, sort=shown.model.tolist()).axis(labelLimit=200)
-        colour = alt.Color("state:N", title="state").legend(orient="bottom")
-        bars = alt.Chart(shown.dropna(subset=[name])).mark_bar(height=14).encode(x=x, y=y, color=colour)
-        panels.append(bars.properties(width=250, height=alt.Step(26)))
+def beside(table: pd.DataFrame) -> alt.ConcatChart:
+    """A panel a source, a row a candidate: by how much it is better than the champion, with the interval. To the right
+    of the line is better. A candidate without a bar has too few sessions for any interval."""
+    panels = [
+        _source(table[table.source == source], title)
+        for source, title in SOURCES.items()
+        if source in set(table.source)
+    ]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared")
 
 
-def shadow(table: pd.DataFrame) -> alt.Chart:
-    """A panel a number: the candidate's predictions beside those of what served, over the same readings."""
-    panels = []
-    for name in ("log_score", "held_90", "width_90"):
-        x = _axis(name)
-        y = alt.Y("predicted by:N", title=None)
-        colour = alt.Color("predicted by:N", title="predicted by").legend(None)
-        row = alt.Row("model:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=200))
-        bars = alt.Chart(table).mark_bar(height=14).encode(x=x, y=y, color=colour, row=row)
-        panels.append(bars.properties(width=200, height=alt.Step(22)))
-    return alt.hconcat(*panels)
-
-
-def _axis(name: str) -> alt.X:
-    x = alt.X(f"{name}:Q", title=NUMBERS[name]).axis(tickCount=5)
-    return x.axis(tickCount=5, format="%").scale(domain=[0, 1]) if name == "held_90" else x
+def _source(table: pd.DataFrame, title: str) -> alt.LayerChart:
+    y = alt.Y("model:N", title=None, sort=table.model.tolist()).axis(labelLimit=200)
+    scale = alt.Scale(domain=ends(table["mean"], table.low, table.high, pd.Series([0.0])), nice=False)
+    x = alt.X("mean:Q", title="difference → better than the champion", scale=scale).axis(tickCount=6)
+    colour = alt.Color("verdict:N", title="verdict", scale=VERDICTS).legend(orient="bottom")
+    told = [
+        "model",
+        "sessions",
+        "verdict",
+        "sentence",
+        *(alt.Tooltip(f"{n}:Q", format="+.3f") for n in ("mean", "low", "high")),
+    ]
+    nothing = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(color=QUIET).encode(x=alt.X("at:Q", scale=scale))
+    chart = alt.Chart(table).encode(y=y, color=colour, tooltip=told)
+    bars = chart.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=3)
+    drawn = bars.encode(x=alt.X("low:Q", scale=scale, title=x["title"]), x2="high:Q")
+    dots = chart.mark_point(filled=True, size=90, opacity=1).encode(x=x)
+    return (nothing + drawn + dots).properties(width=330, height=alt.Step(34), title=title)

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from lutra_models.catalog import LiveSettings
     from lutra_models.metrics import Goal
 
+    from lutra_service.app.imports.mapping import ColumnMapping
     from lutra_service.app.imports.raw import RawRow
     from lutra_service.app.imports.workload import Workload
     from lutra_service.app.observations.tables import Format
 
 MOMENT = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"))
 A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-FORMATS = ("csv", "openbox", "ottertune")
+FORMATS = {"csv": (".csv",), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",), "openbox": (".json",)}
+"""By format, how the names of its files end; `.gz` may follow that of a text. A folder is OtterTune's."""
 
 
 @click.command("export")
@@ -72,13 +77,15 @@ def import_() -> None:
 @import_.command("file")
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
 @click.option("--name", required=True, help="What the workload's database is called.")
-@click.option("--engine", required=True, help="The engine that was measured.")
-@click.option("--engine-version", required=True, help="Its version, such as 16.4.")
-@click.option("--memory", required=True, help="Its host's memory, such as 16GB.")
-@click.option("--cores", required=True, type=click.FloatRange(0, min_open=True), help="Its host's cores.")
+@click.option("--engine", help="The engine that was measured, where the file does not tell it.")
+@click.option("--engine-version", help="Its version, such as 16.4, where the file does not tell it.")
+@click.option("--memory", help="Its host's memory, such as 16GB, where the file does not tell it.")
+@click.option("--cores", type=click.FloatRange(0, min_open=True), help="Its host's cores, where the file tells none.")
 @click.option("--metric", required=True, help="The metric that was to become better.")
 @click.option("--goal", required=True, type=click.Choice(["maximize", "minimize"]), help="Which way is better.")
-@click.option("--from", "format_", type=click.Choice(FORMATS), default="csv", show_default=True, help="The format.")
+@click.option(
+    "--from", "format_", type=click.Choice([*FORMATS, "ottertune"]), help="The format, where the name does not tell it."
+)
 @click.option(
     "--mapping", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="TOML: what columns mean."
 )
@@ -87,8 +94,9 @@ def import_() -> None:
 def import_file(source: Path, goal: Goal, **given: Any) -> None:
     """Make measurements of SOURCE a past workload, which later sessions of the same engine learn from.
 
-    SOURCE is a CSV whose columns are settings and metrics (.gz too), an OpenBox history, or a folder of OtterTune's
-    knobs, metrics and summary files. Nothing is stored of a file that is broken.
+    SOURCE is what `lutra export` wrote, a table whose columns are settings and metrics (CSV, JSON lines, Parquet), an
+    OpenBox history, or a folder of OtterTune's knobs, metrics and summary files. Nothing is stored of a file that is
+    broken.
     """
     from lutra_models.errors import LutraError, printable
 
@@ -102,7 +110,8 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
     settings = Settings()
     check_schema(settings)
     try:
-        workload = _workload(source, goal, **given)
+        workload, ignored, left_out = _workload(source, goal, **given)
+        fates = workload.fates(ignored)
         worker = make_worker(settings)
         try:
             asked = question(workload)
@@ -112,47 +121,88 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
         if model is None:
             raise click.ClickException(f"{source}: {len(workload.observations)} readings are too few to learn from")
     except (LutraError, WorkerLost, NoWorker, ValueError) as error:
-        raise click.ClickException(printable(str(error))) from error
+        raise click.ClickException("\n".join(map(printable, str(error).splitlines()))) from error
     with opened(settings) as store:
-        session = store.write(lambda unit: keep(unit, workload, model, lesson(asked, model)))
+        session = store.write(lambda unit: keep(unit, workload, model, lesson(asked, model), fates))
     failed = sum(not o.completed for o in workload.observations)
-    click.echo(
-        f"{session.database_id} {session.id}: {len(workload.observations):,} observations of {len(workload.names)} "
-        f"settings, {failed:,} of them failures"
-    )
+    learned = f"{len(workload.knobs)} settings and {len(workload.covariates)} covariates"
+    count = f"{len(workload.observations):,} observations of {learned}, {failed:,} of them failures"
+    click.echo(f"{session.database_id} {session.id}: {count}")
+    if left_out:
+        click.echo(f"  {left_out:,} windows did not measure {workload.objective.metric}, and are left out")
+    for line in fates.lines():
+        click.echo(f"  {line}")
 
 
-def _workload(source: Path, goal: Goal, **given: Any) -> Workload:
-    from lutra_models.catalog.units import parse_number
+def _workload(source: Path, goal: Goal, **given: Any) -> tuple[Workload, dict[str, str], int]:
+    """With the columns that were not read, each with the reason, and how many rows were left out."""
     from lutra_models.metrics import Objective
-    from lutra_models.server import Host
 
     from lutra_service.app.imports import mapping as meaning
-    from lutra_service.app.imports.workload import Workload, sampled, unread_server
+    from lutra_service.app.imports.parsed import observations
+    from lutra_service.app.imports.workload import Workload, sampled
 
-    host = Host(int(parse_number("--memory", given["memory"], "B", True)), given["cores"])
-    live = unread_server(given["engine"], given["engine_version"], host)
     objective = Objective(given["metric"], goal)
-    rows = _rows(source, given["format_"], set(live.rows))
     mapping = meaning.mapping_of(given["mapping"])
-    columns = meaning.columns(mapping, rows[0], live, objective.metric)
-    found = meaning.observations(rows, mapping, columns, live, objective.metric)
+    format_ = given["format_"] or _format_of(source)
+    rows = _rows(source, format_, lambda: _live(source, [], mapping, given).rows)
+    live = _live(source, rows, mapping, given)
+    columns = meaning.columns(mapping, rows, live, objective.metric)
+    found = observations(rows, mapping, columns, live, objective.metric)
+    left_out = len(rows) - len(found)
     if given["sample"] is not None:
         found = sampled(found, objective, given["sample"])
-    return Workload(given["name"], source.name, live, objective, found, given["label"])
+    return Workload(given["name"], source.name, live, objective, found, given["label"]), columns.ignored, left_out
 
 
-def _rows(source: Path, format_: str, known: set[str]) -> list[RawRow]:
-    """Raises Broken."""
-    from lutra_service.app.imports import csv_file, json_files
+def _live(source: Path, rows: Sequence[RawRow], mapping: ColumnMapping, given: Mapping[str, Any]) -> LiveSettings:
+    """The server that was measured: as the command says, else as the first row that tells it."""
+    from lutra_models.catalog.units import parse_number
+    from lutra_models.server import Host
+
+    from lutra_service.app.imports.mapping import told_by
+    from lutra_service.app.imports.parsed import circumstance
+    from lutra_service.app.imports.raw import Broken
+    from lutra_service.app.imports.workload import unread_server
+
+    def said(option: str, name: str) -> Any:
+        """Raises Broken where nobody says it."""
+        cell = told_by(mapping, rows, name)
+        if given[option] is None and cell is None:
+            raise Broken(f"{source} does not tell its {name}: say --{option.replace('_', '-')}")
+        return given[option] if cell is None or given[option] is not None else circumstance(name, cell)
+
+    memory, cores = said("memory", "memory_bytes"), said("cores", "cores")
+    host = Host(int(parse_number("--memory", str(memory), "B", True)), float(cores))
+    return unread_server(said("engine", "engine"), str(said("engine_version", "engine_version")), host)
+
+
+def _format_of(source: Path) -> str:
+    """Raises Broken where its name tells none."""
+    from lutra_service.app.imports.raw import Broken
+
+    if source.is_dir():
+        return "ottertune"
+    name = source.name.lower().removesuffix(".gz")
+    found = next((format_ for format_, ends in FORMATS.items() if name.endswith(ends)), None)
+    if found is None:
+        raise Broken(f"{source}: its name does not tell its format: say --from {', '.join(FORMATS)} or ottertune")
+    return found
+
+
+def _rows(source: Path, format_: str, known: Callable[[], Collection[str]]) -> list[RawRow]:
+    """`known` gives the settings that are taken of a dump of all. Raises Broken."""
+    from lutra_service.app.imports import csv_file, exported, json_files, json_lines, parquet_file
+    from lutra_service.app.imports.mapping import titles_of
     from lutra_service.app.imports.raw import Broken
 
     if format_ == "ottertune":
-        return json_files.ottertune(source, known)
-    rows = csv_file.read(source) if format_ == "csv" else json_files.openbox(source)
+        return json_files.ottertune(source, known())
+    reads = {"csv": csv_file, "jsonl": json_lines, "parquet": parquet_file}
+    rows = json_files.openbox(source) if format_ == "openbox" else reads[format_].read(source)
     if not rows:
         raise Broken(f"{source}:1:1: there is no row")
-    return rows
+    return exported.plain(rows) if exported.is_export(titles_of(rows)) else rows
 
 
 def _utc(moment: datetime | None) -> datetime | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ def models() -> None:
     lutra models score mv_…                 how good it would have been on past sessions
     lutra models shadow mv_…                let it predict beside the champion
     lutra models show mv_…                  its scores, beside the champion's
-    lutra models promote mv_…               let it serve; `lutra models rollback` undoes that
+    lutra models promote --by-rule mv_…     let it serve where it is shown to be better; `rollback` undoes that
     """
 
 
@@ -39,17 +40,23 @@ def models() -> None:
 def list_models(as_json: bool) -> None:
     """List the model versions, newest first. An asterisk marks the one that serves."""
     from lutra_service.app.models.serving import missing, serving
+    from lutra_service.app.models.suite import Suite, suite_of
     from lutra_service.commands.opening import opened
 
+    def read(unit: UnitOfWork) -> tuple[list[tuple[ModelVersion, Suite]], str]:
+        return [(v, suite_of(unit, v)) for v in unit.models.listed(PAGE, None)], serving(unit).version.id
+
     with opened() as store:
-        found, served = store.read(lambda unit: (unit.models.listed(PAGE, None), serving(unit).version.id))
-    for version in found:
+        found, served = store.read(read)
+    for version, suite in found:
         gone = "; ".join(missing(version))
         if as_json:
             told = {"id": version.id, "name": version.name, "state": version.state, "shadow": version.shadow}
+            told |= {"suite": suite.state, "faults": list(suite.faults)}
             click.echo(json.dumps({**told, "serves": version.id == served, "missing": gone}))
         else:
             notes = [version.state, *(["in the shadow"] if version.shadow else []), *([gone] if gone else [])]
+            notes += [] if suite.passed else [f"suite {suite.state.replace('_', ' ')}"]
             mark = "*" if version.id == served else " "
             click.echo(f"{mark} {version.id}  {printable(version.name)}  {', '.join(notes)}")
 
@@ -78,14 +85,18 @@ def register(file: Path, name: str, note: str) -> None:
     """Register the options in FILE (TOML, or JSON where it ends so) as a candidate, and print its id."""
     from lutra_service.app.models import versions
     from lutra_service.commands.opening import opened
+    from lutra_service.common.settings import Settings
+    from lutra_service.workers.maker import candidate_worker
 
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{file} is no text: {error}") from error
     form: Form = "json" if file.suffix.lower() == ".json" else "toml"
-    with opened() as store:
-        made = store.write(lambda unit: versions.register(unit, name[:200], text, form, note[:1000]))
+    settings = Settings()
+    with opened(settings) as store:
+        options = versions.importable(text, form, partial(candidate_worker, settings))
+        made = store.write(lambda unit: versions.register(unit, name[:200], options, note[:1000]))
     click.echo(made.id)
 
 
@@ -110,7 +121,8 @@ def score(model_id: str) -> None:
 @models.command()
 @click.argument("model_id")
 def show(model_id: str) -> None:
-    """Show MODEL_ID (mv_…) beside the champion: both scorecards, and what the shadow saw."""
+    """Show MODEL_ID (mv_…) beside the champion: what the conformance suite found, both scorecards, what the shadow
+    saw, what each of these says with an interval, and whether the rule promotes it."""
     from lutra_service.commands.opening import opened
 
     with opened() as store:
@@ -140,13 +152,14 @@ def shadow(model_id: str, off: bool) -> None:
 
 @models.command()
 @click.argument("model_id")
-def promote(model_id: str) -> None:
+@click.option("--by-rule", is_flag=True, help="Only where `lutra models show` says that it is better.")
+def promote(model_id: str, by_rule: bool) -> None:
     """Let MODEL_ID (mv_…) serve from the next recommendation on."""
     from lutra_service.app.models import versions
     from lutra_service.commands.opening import opened
 
     with opened() as store:
-        _say(store.write(lambda u: versions.promote(u, model_id)))
+        _say(store.write(lambda u: versions.promote(u, model_id, by_rule)))
 
 
 @models.command()
@@ -171,23 +184,45 @@ def retire(model_id: str) -> None:
 
 
 def _side_by_side(unit: UnitOfWork, model_id: str) -> str:
-    """The scorecards of this version and of the champion, and what the shadow saw, as a table."""
-    from lutra_models.scores.card import SHOWN
+    """The suite, the scorecards of this version and of the champion, what the shadow saw, and what follows."""
+    from lutra_models.scores.card import PLAYED, SHOWN
 
     from lutra_service.app.models.compared import in_shadow
+    from lutra_service.app.models.suite import suite_of
 
-    champion = unit.models.champion()
-    cards = [v.scorecard or {} for v in (unit.models.get(model_id), champion)]
-    lines = [f"{'on past sessions':22}{model_id:>28}{'champion':>14}"]
-    lines += [f"{name:22}{_number(cards[0].get(name)):>28}{_number(cards[1].get(name)):>14}" for name in SHOWN]
+    version, champion = unit.models.get(model_id), unit.models.champion()
+    suite, seen = suite_of(unit, version), in_shadow(unit, model_id)
+    lines = [f"conformance suite: {suite.state.replace('_', ' ')}", *(f"  {printable(f)}" for f in suite.faults)]
+    cards = [v.scorecard or {} for v in (version, champion)]
+    lines.append(f"{'on past sessions':22}{model_id:>28}{'champion':>14}")
+    lines += [_row(name, *(card.get(name) for card in cards)) for name in (*SHOWN, *PLAYED)]
     lines.append(f"{'sessions':22}{cards[0].get('sessions', '-'):>28}{cards[1].get('sessions', '-'):>14}")
-    seen = in_shadow(unit, model_id)
     if seen is not None:
         lines.append(f"{'in the shadow':22}{model_id:>28}{'served':>14}")
         names = [name for name in seen["candidate"] if name != "n"]
-        lines += [f"{n:22}{_number(seen['candidate'][n]):>28}{_number(seen['served'][n]):>14}" for n in names]
+        lines += [_row(name, seen["candidate"][name], seen["served"][name]) for name in names]
         lines.append(f"{'readings':22}{seen['candidate']['n']:>28}{seen['served']['n']:>14}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_beside(unit, version)])
+
+
+def _beside(unit: UnitOfWork, version: ModelVersion) -> list[str]:
+    """What each source says of it beside the champion, and whether the rule promotes it."""
+    from lutra_service.app.models.compared import beside_champion
+
+    found = beside_champion(unit, version)
+    if found is None:
+        return []
+    changed = ", ".join(found.changed) or "nothing"
+    verdict = "promotes it" if found.decision.promotes else "does not promote it"
+    return [
+        f"beside {found.champion}, from which it differs in: {changed}",
+        *(f"  {j.sentence}" for j in found.judged),
+        f"the rule {verdict}: {printable(found.decision.why)}",
+    ]
+
+
+def _row(name: str, one: float | None, other: float | None) -> str:
+    return f"{name:22}{_number(one):>28}{_number(other):>14}"
 
 
 def _number(value: float | None) -> str:

@@ -18,11 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from lutra_models.gp.documents.parts import installed
+
 from lutra_service.common.documents import Document
 from lutra_service.workers.protocol import Limits, NoWorker, WorkerLost, opened
 
 TASKS = "lutra_service.workers.worker"
 MAX_ANSWER_BYTES = 32 << 20
+ENDING_S = 30.0
+"""A process that has no more to say ends by itself within so much, and its status says why; else it is killed."""
 SHORTEST_GRANT_S = 0.1
 """Of time that does not count."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -52,6 +56,8 @@ class WorkerProcess:
         self._patience = _Patience(timeout_s, ended, late)
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
+        self._installed: frozenset[object] = frozenset()
+        """The parts that packages brought when the process started: what is installed later it may not find."""
         self._held_s, self._held_since = 0.0, float("inf")
         """How long it was paused until then, and since when it is now."""
 
@@ -66,6 +72,7 @@ class WorkerProcess:
         self.close()
         # A session of its own: Ctrl-C at a terminal is for the service alone.
         pipe = subprocess.PIPE
+        self._installed = installed()
         try:
             self._process = subprocess.Popen(
                 self._command, stdin=pipe, stdout=pipe, env=_environment(), start_new_session=True
@@ -77,6 +84,8 @@ class WorkerProcess:
 
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
         request = json.dumps({"task": task, "payload": payload}).encode() + b"\n"
+        if payload.get("packages") and installed() != self._installed:
+            self.close()
         self._wait_until_ready()
         try:
             return opened(_parsed(self._exchange(request, self._patience)))
@@ -119,6 +128,9 @@ class WorkerProcess:
             line = process.stdout.readline(MAX_ANSWER_BYTES)
         if line.endswith(b"\n") and not late.is_set():
             return line
+        if len(line) < MAX_ANSWER_BYTES and not late.is_set():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(ENDING_S)
         self.close()
         if late.is_set():
             raise patience.ended(patience.late)

@@ -67,6 +67,8 @@ def sealed(compute: Callable[[], Mapping[str, Any]]) -> Document:
         return {"lost": str(error)}
     except NoWorker as error:
         return {"unavailable": str(error)}
+    except SystemExit as error:
+        return {"lost": f"it ended its process: sys.exit({'' if error.code is None else error.code})"[:1000]}
     except MemoryError:
         return {"lost": "it needed more memory than LUTRA_FIT_MEMORY_BYTES allows (a candidate: 2 GiB at most)"}
     except LutraError as error:

@@ -5,17 +5,19 @@ It is reached by name, from `worker_process` alone, so that the API's process ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from lutra_models import gp, serial
+from lutra_models import extensions, gp, serial
 from lutra_models.advice import Reason, Recommendation
 from lutra_models.catalog import meet
+from lutra_models.errors import LutraError
 from lutra_models.gp.conformance import acquisition_faults, surrogate_faults
 from lutra_models.gp.documents import plugged
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.options import Options
+from lutra_models.gp.playing import played
 from lutra_models.gp.scoring import score_session
 from lutra_models.gp.search.acquisition import acquisition
 from lutra_models.gp.surrogate.table import surrogate
@@ -30,8 +32,12 @@ def recommend(request: Mapping[str, Any]) -> Document:
     """The next configuration to try, and the model that chose it where it can predict."""
     model = _model(request)
     most, exploration = request.get("max_changes"), request.get("exploration")
-    (advice,) = model.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
-    return _answer(request, model, advice)
+
+    def advised(by: gp.Model) -> Recommendation:
+        (advice,) = by.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
+        return advice
+
+    return _with_past(request, model, advised, _answer(request, model, advised(model)))
 
 
 def handover(request: Mapping[str, Any]) -> Document:
@@ -40,7 +46,11 @@ def handover(request: Mapping[str, Any]) -> Document:
     if "verification" in request:
         return _verified(request, model)
     baseline = model.history.space.normalise(request["baseline"])
-    return _answer(request, model, model.best(baseline, max_changes=request.get("max_changes")))
+
+    def best(by: gp.Model) -> Recommendation:
+        return by.best(baseline, max_changes=request.get("max_changes"))
+
+    return _with_past(request, model, best, _answer(request, model, best(model)))
 
 
 def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
@@ -72,9 +82,10 @@ def predict(request: Mapping[str, Any]) -> Document:
 
 
 def score(request: Mapping[str, Any]) -> Document:
-    """How good the options would have been on a past session; see `gp.scoring`."""
+    """How good the options would have been on a past session; see `gp.scoring` and `gp.playing`."""
     history, *others = (serial.history_from_dict(document) for document in (request["history"], *request["others"]))
-    told = score_session(history, others, Options.from_dict(request["options"]))
+    options = Options.from_dict(request["options"])
+    told = {**score_session(history, others, options), "played": played(history, others, options)}
     return {**told, "key": request["key"], "trials": request["trials"]}
 
 
@@ -86,6 +97,17 @@ def conformance(request: Mapping[str, Any]) -> Document:
         wrong = surrogate_faults(part) if one.part.kind == "surrogate" else acquisition_faults(part)
         found.append({"option": one.part.option, "name": one.name, "faults": wrong})
     return {"conformance": found}
+
+
+def broken_parts(request: Mapping[str, Any]) -> Document:
+    """Of the parts that packages bring, what is wrong with those that cannot be imported."""
+    broken = []
+    for one in plugged(Options.from_dict(request["options"])):
+        try:
+            extensions.plugged(one.part.group, one.name)
+        except LutraError as error:
+            broken.append(f"{one.part.option} = {one.name!r}: {error}")
+    return {"broken": broken}
 
 
 def warm() -> None:
@@ -100,6 +122,29 @@ def _model(request: Mapping[str, Any]) -> gp.Model:
     past = [Snapshot.from_dict(payload) for payload in request["past"]]
     rng = np.random.default_rng(np.random.SeedSequence(request["entropy"]))
     return gp.fit(history, past, rng=rng, options=Options.from_dict(request.get("options", {})))
+
+
+def _with_past(
+    request: Mapping[str, Any], model: gp.Model, asked: Callable[[gp.Model], Recommendation], answer: Document
+) -> Document:
+    """With the past workloads that the answer leans on, and what it would have been without any.
+
+    `predictions` are of the answer's settings, by the model that leans on nothing.
+    """
+    places = len(request["past"])
+    leaned = {place: weight for place, weight in model.leaned_on.items() if place < places}
+    if not leaned:
+        return answer
+    alone = _model({**request, "past": []})
+    predictions = alone.predict([answer["configuration"]])[0] if alone.predicts else {}
+    return {
+        **answer,
+        "leaned": {
+            "on": [{"place": place, "weight": weight} for place, weight in leaned.items()],
+            "configuration": _as_read_back(request, asked(alone).configuration),
+            "predictions": predictions_to_dict(predictions),
+        },
+    }
 
 
 def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation) -> Document:

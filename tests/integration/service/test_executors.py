@@ -123,6 +123,40 @@ def test_one_that_hangs_grows_or_lies_fails_alone_and_its_worker_is_free_again(
         assert session_of(service, sound)["state"] == "running"
 
 
+@pytest.mark.parametrize(
+    ("seed", "why"),
+    [(poison.EXITS, r"it ended its process: sys\.exit\(3\)"), (poison.ENDS, "its process ended with status 7")],
+    ids=["sys.exit", "os._exit"],
+)
+def test_how_a_computation_ended_its_process_is_told(seed: int, why: str) -> None:
+    worker = poisoned()()
+    try:
+        with pytest.raises(WorkerLost, match=why):
+            worker.run("recommend", {"entropy": [seed]})
+    finally:
+        worker.close()
+
+
+def test_what_was_installed_since_is_found_by_a_new_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, request = local_worker(LIMITS, POISON), {"entropy": [poison.ENVIRONMENT], "packages": {"any": {}}}
+    try:
+        worker.run("recommend", request)
+        before = worker.pid
+        worker.run("recommend", request)
+        assert worker.pid == before
+        package = tmp_path / "late.dist-info"
+        package.mkdir()
+        (package / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+        (package / "entry_points.txt").write_text("[lutra.surrogates]\nlate = late:Late\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        worker.run("recommend", {**request, "packages": {}})
+        assert worker.pid == before, "what needs no package needs no new process"
+        worker.run("recommend", request)
+        assert worker.pid != before
+    finally:
+        worker.close()
+
+
 def test_what_a_task_prints_is_no_answer() -> None:
     worker = poisoned()()
     try:

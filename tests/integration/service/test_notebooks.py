@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -13,11 +13,14 @@ import pytest
 from jupyter_client.manager import KernelManager
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_notebooks.book_folder import BOOK
+from lutra_notebooks.opened import LIVE
 from nbclient import NotebookClient
 
 from tests.support.engines import a_database
 from tests.support.fleet import Fleet, a_fleet
+from tests.support.public_tables import few_public_tables
 from tests.support.served import UNHURRIED, Served
+from tests.support.sessions import tune
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
@@ -25,9 +28,12 @@ LOADING = ("text/html", "application/javascript")
 """What a browser would run; a chart that is drawn with such a one asks another host for its script."""
 FORGETTING = f"""
 from lutra_notebooks import versions
-versions.first_after.__defaults__ = ({PATIENCE_S},)
+versions.first_after.__defaults__ = versions.scored.__defaults__ = ({PATIENCE_S},)
+versions.watched.__defaults__ = (6, {PATIENCE_S})
 %reset -f
 """
+WITHOUT_DATA = "lutra demo --keep"
+"""What a notebook says where it has nothing to draw."""
 STORES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)]
 
 
@@ -49,17 +55,25 @@ def fleet(served: Served) -> Fleet:
 
 @pytest.fixture(scope="module")
 def kernel(fleet: Fleet) -> Iterator[KernelManager]:
-    """One for all notebooks of a fleet: starting it and importing pandas takes longer than most of them."""
+    with a_kernel(fleet.served, "models") as kernel:
+        yield kernel
+
+
+@contextmanager
+def a_kernel(served: Served, scope: str) -> Iterator[KernelManager]:
+    """One for all notebooks on a service: starting it and importing pandas takes longer than most of them."""
     manager = KernelManager()
-    token = fleet.served.api.take("POST", "/v1/tokens", {"name": "data science", "scopes": ["models"]})["token"]
-    environment = {**fleet.served.env, "LUTRA_URL": str(fleet.served.client.base_url), "LUTRA_TOKEN": token}
-    manager.start_kernel(env=environment, cwd=str(fleet.served.directory))
+    token = served.api.take("POST", "/v1/tokens", {"name": "data science", "scopes": [scope]})["token"]
+    environment = {**served.env, "LUTRA_URL": str(served.client.base_url), "LUTRA_TOKEN": token}
+    manager.start_kernel(env=environment, cwd=str(served.directory))
     waiting = manager.blocking_client()
     waiting.start_channels()
     waiting.wait_for_ready(timeout=PATIENCE_S)
     waiting.stop_channels()
-    yield manager
-    manager.shutdown_kernel(now=True)
+    try:
+        yield manager
+    finally:
+        manager.shutdown_kernel(now=True)
 
 
 @dataclass(frozen=True)
@@ -76,8 +90,6 @@ class Told:
 def run(name: str, kernel: KernelManager) -> Told:
     """In a kernel that has forgotten what other notebooks said, and for as long as this machine takes."""
     notebook = nbformat.read(BOOK / f"{name}.ipynb", as_version=4)
-    for cell in notebook.cells:
-        cell.source = re.sub(r"timeout_s=\d+", f"timeout_s={PATIENCE_S}", cell.source)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FORGETTING))
     client = NotebookClient(notebook, km=kernel, timeout=3 * int(PATIENCE_S), startup_timeout=int(PATIENCE_S))
     client.execute()
@@ -86,7 +98,60 @@ def run(name: str, kernel: KernelManager) -> Told:
     assert not [d for d in shown if any("http" in str(d.get(kind, "")) for kind in LOADING)]
     printed = [o["text"] for o in outputs if o.output_type == "stream"]
     assert not [o for o in outputs if o.output_type == "stream" and o["name"] == "stderr"], printed
-    return Told([*printed, *(d.get("text/plain", "") for d in shown)], sum("image/svg+xml" in d for d in shown))
+    drawn = [d["image/svg+xml"] for d in shown if "image/svg+xml" in d]
+    assert all(LIVE in d for d in shown if "image/svg+xml" in d)
+    assert all("<path" in svg or "<rect" in svg for svg in drawn)
+    said = [d.get("text/markdown", d.get("text/plain", "")) for d in shown]
+    return Told([*printed, *said], len(drawn))
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, KernelManager]]:
+    """A service that nobody has used yet, beside which few public tables are installed; and a token that reads."""
+    folder = tmp_path_factory.mktemp("tables")
+    path = {"PYTHONPATH": str(few_public_tables(folder))}
+    with Served(folder, **path, **UNHURRIED) as served, a_kernel(served, "read") as kernel:
+        yield served, kernel
+
+
+DRAWN = {
+    "00_my_session": 0,
+    "01_workloads": 0,
+    "02_settings": 6,
+    "03_forecasts": 5,
+    "04_retrain": 4,
+    "05_promote": 0,
+    "06_my_table": 5,
+}
+"""Figures of each notebook on a service with public tables alone."""
+
+
+def test_each_notebook_says_what_is_missing_on_an_empty_service_and_draws_public_tables(
+    tables: tuple[Served, KernelManager],
+) -> None:
+    served, kernel = tables
+    for name in (n for n in DRAWN if n != "06_my_table"):
+        told = run(name, kernel)
+        assert told.charts == 0, name
+        assert told.holding("There is no candidate" if name == "05_promote" else WITHOUT_DATA)
+    served.run("import", "public")
+    found = {name: run(name, kernel) for name in DRAWN}
+    assert {name: told.charts for name, told in found.items()} == DRAWN
+    assert found["04_retrain"].holding("TPC-C on Azure (TUNA)")
+    assert found["03_forecasts"].holding("replayed predictions")
+
+
+@pytest.mark.thorough
+def test_one_session_is_drawn_with_what_it_cost_and_what_holds(tmp_path: Path) -> None:
+    with Served(tmp_path, LUTRA_SWEEP_S="0.2", **UNHURRIED) as served:
+        tune(served, 8, rounds=3)
+        with a_kernel(served, "read") as kernel:
+            mine = run("00_my_session", kernel)
+            others = [run(name, kernel).charts for name in list(DRAWN)[1:6]]
+    assert mine.charts == 4
+    assert mine.holding("8 trials in")
+    assert others[0] >= 1
+    assert others[2] == 6
 
 
 @pytest.mark.thorough
@@ -101,7 +166,7 @@ def test_the_fleets_workloads_are_mapped_and_alike_ones_are_named(fleet: Fleet, 
 
 def test_what_matters_is_found_over_the_workloads_and_in_one_session(fleet: Fleet, kernel: KernelManager) -> None:
     told = run("02_settings", kernel)
-    assert told.charts == 5
+    assert told.charts == 6
     assert "max_wal_size" in told.holding("varied")
 
 
@@ -113,10 +178,10 @@ def test_predictions_are_compared_with_what_was_measured(fleet: Fleet, kernel: K
 
 def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fleet, kernel: KernelManager) -> None:
     told = run("04_retrain", kernel)
-    assert told.charts == 3
+    assert told.charts == 4
     assert told.holding("the suite that Lutra's own surrogates pass")
     assert "tpcc at azure" in told.texts[-1] or told.holding("'tpcc at azure': '40 trials")
-    assert all(entrant in told.holding("rank_correlation") for entrant in ("champion", "mine", "mine, two priors"))
+    assert all(entrant in told.holding("log_score") for entrant in ("mine", "mine, two priors"))
     assert [m["id"] for m in fleet.served.api.take("GET", "/v1/models")["items"] if m["serves"]] == [fleet.champion]
 
 

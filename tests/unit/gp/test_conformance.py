@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from lutra_models import extensions
@@ -16,6 +18,7 @@ from lutra_models.gp.conformance import (
 from lutra_models.gp.documents import checked, plugged
 from lutra_models.gp.search.acquisition import Formula, acquisition
 from lutra_models.gp.surrogate.table import surrogate
+from lutra_service.workers.worker import broken_parts
 
 from tests.unit.gp.helpers import SPACE, history
 
@@ -51,6 +54,22 @@ def test_what_a_part_does_not_keep_is_said_in_words() -> None:
         Formula("flat", lambda mean, deviation, best: np.maximum(mean - best, -1e3) + deviation)
     )
     assert "keeps falling far below the best" in fault
+
+
+def test_a_part_that_ends_its_process_when_it_is_imported_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "hasty.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: hasty\nVersion: 2.0\n")
+    (package / "entry_points.txt").write_text("[lutra.surrogates]\nhasty = hasty:Part\nlost = toygp:Lost\n")
+    (tmp_path / "hasty.py").write_text("import sys\nsys.exit(3)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(BrokenExtension, match="cannot be imported: SystemExit: 3"):
+        surrogate("hasty")
+    (told,) = broken_parts({"options": {"surrogate": {"name": "lost"}}})["broken"]
+    assert told.startswith("surrogate.name = 'lost': hasty brings lost to lutra.surrogates, but toygp:Lost cannot be")
+    assert broken_parts({"options": {"surrogate": {"name": "toygp"}}}) == {"broken": []}
 
 
 def test_a_value_under_another_name_than_its_entry_point_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

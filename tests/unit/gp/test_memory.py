@@ -67,7 +67,9 @@ def effect(found: Workload, setting: str) -> Effect:
 def test_what_a_workload_taught_is_the_size_and_direction_of_each_effect(taught: Workload) -> None:
     pool, jit, wal = (effect(taught, name) for name in ("pool", "jit", "wal"))
     assert pool.gains[0] < pool.gains[-1]
-    assert 0.6 < pool.size < 1.3
+    assert 0.6 < pool.gains[-1] - pool.gains[0] < 1.3
+    assert pool.gains[pool.values.index(pool.baseline)] == 0.0
+    assert (pool.best, pool.gain) == (pool.values[-1], pool.gains[-1])
     assert dict(zip(jit.values, jit.gains, strict=True))["off"] == max(jit.gains)
     assert wal.at([-1])[0] > wal.at([32])[0] + 0.2
     settings = [e.setting for e in taught.lessons["qps"].effects]

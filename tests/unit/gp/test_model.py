@@ -102,7 +102,7 @@ def test_predictions_row_by_row_are_the_posteriors_own() -> None:
 def test_asked_the_same_again_a_model_answers_the_same() -> None:
     model = fit(history(9), rng=rng())
     assert model.recommend() == model.recommend() == (recommend(history(9), rng=rng()),)
-    assert model.importance() == model.importance()
+    assert model.ranking() == model.ranking()
     assert model.best() == model.best()
 
 
@@ -118,7 +118,7 @@ def test_a_model_of_nothing_measured_recommends_and_predicts_nothing() -> None:
     model = fit(history(0), rng=rng())
     assert model.recommend()[0].configuration == DEFAULT
     assert not model.predicts
-    for ask in (lambda: model.predict([DEFAULT]), model.importance, model.best, lambda: model.snapshot):
+    for ask in (lambda: model.predict([DEFAULT]), model.ranking, model.best, lambda: model.snapshot):
         with pytest.raises(NotEnoughObservations):
             ask()
     assert (model.best(DEFAULT).origin, model.best(DEFAULT).configuration) == ("baseline", DEFAULT)
@@ -136,7 +136,7 @@ def test_predictions_come_as_columns_for_a_data_frame_too() -> None:
 
 
 def test_the_knobs_that_matter_come_first() -> None:
-    importance = fit(history(40), rng=rng()).importance()
+    importance = fit(history(40), rng=rng()).ranking()
     assert set(importance) == set(SPACE.names)
     assert list(importance.values()) == sorted(importance.values(), reverse=True)
     assert all(0 <= share <= 1 for share in importance.values())
@@ -202,7 +202,7 @@ def test_a_model_that_was_saved_and_read_answers_to_the_bit_as_before(trials: in
     assert again.best(DEFAULT) == model.best(DEFAULT)
     if model.predicts:
         assert again.predict([DEFAULT, THIRD]) == model.predict([DEFAULT, THIRD])
-        assert again.importance() == model.importance()
+        assert again.ranking() == model.ranking()
 
 
 def test_what_cannot_be_saved_or_read_is_refused() -> None:

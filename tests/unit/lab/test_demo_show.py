@@ -1,11 +1,13 @@
-"""What the demo prints to paste."""
+"""What the demo prints to paste, and of what it keeps."""
 
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
-from lutra_lab.demo import show
+from click.testing import CliRunner
+from lutra_lab.demo import command, show
 from lutra_models.catalog import meet
 from rich.console import Console
 
@@ -51,3 +53,21 @@ def test_few_settings_that_give_most_of_the_gain_are_told_in_a_line() -> None:
     assert told(0.0, 0.3, 0.6, 0.93, 0.97, 1.0) == line
     assert told(0.0, 0.99, 1.0) == "1 setting gives 99% of the predicted gain of all 2\n"
     assert told() == ""
+
+
+def test_a_store_that_is_there_already_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    (tmp_path / "lutra.db").touch()
+    told = CliRunner().invoke(command.demo, ["--keep", str(tmp_path)])
+    assert told.exit_code == 1
+    assert f"{tmp_path / 'lutra.db'} is a database already" in told.output
+
+
+def test_what_is_kept_is_told_with_the_commands_that_look_at_it(tmp_path: Path) -> None:
+    console = Console(record=True, width=60)
+    show.kept(console, tmp_path / "lutra.db")
+    assert console.export_text(clear=False) == ""
+    (tmp_path / "lutra.db").touch()
+    show.kept(console, tmp_path / "lutra.db")
+    told = console.export_text().splitlines()
+    assert f"export LUTRA_DATABASE_URL=sqlite:///{tmp_path / 'lutra.db'}" in told
+    assert "lutra serve &" in told

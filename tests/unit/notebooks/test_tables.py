@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,11 @@ from lutra_models.errors import MissingExtension
 from lutra_models.gp import Model, Options, fit
 from lutra_models.gp.conformance import surrogate_faults
 from lutra_models.gp.surrogate.numpy_fit import NUMPY
-from lutra_notebooks import command, fleet, forecasts, lending, racing, settings, versions
+from lutra_models.history import Window
+from lutra_notebooks import command, fleet, forecasts, lending, racing, session, settings, versions
 from lutra_notebooks.book_folder import BOOK, filled
+from lutra_notebooks.charts.axes import Along
+from lutra_notebooks.opened import Missing
 
 pytestmark = pytest.mark.slow
 
@@ -25,14 +28,15 @@ QUICK = Options().varied(**{"surrogate.name": "numpy"})
 SPACE = KnobSpace([Knob(name, Number(0, 1)) for name in "abc"])
 
 
-def workload(name: str, reads: float, writes: float) -> Any:
-    effect = {"setting": "a", "values": [0.0, 1.0], "gains": [-0.1, 0.1], "deviation": 0.01, "log": False}
+def workload(name: str, reads: float, writes: float, certain: bool = True) -> Any:
+    effect = {"setting": "a", "baseline": 0.0, "values": [0.0, 1.0], "gains": [0.0, 0.2], "deviations": [0.0, 0.01]}
+    found = {"best": 1.0, "gain": 0.2, "low": 0.18, "high": 0.22, "certain": certain, "log": False, "choice": False}
     lesson = {
         "log": True,
         "low": 5.0,
         "high": 6.0,
         "rest": 0.01,
-        "effects": [{**effect, "choice": False, "special": 0}],
+        "effects": [{**effect, **found, "special": 0}],
     }
     return {
         "id": f"wl_{name}",
@@ -78,9 +82,9 @@ def test_nothing_known_gives_empty_tables() -> None:
     assert forecasts.over_time(none).empty
 
 
-def test_an_effect_is_shown_in_percent_and_is_sure_two_deviations_from_nothing() -> None:
-    table = settings.importance(settings.effects([workload("one", 10, 5), workload("two", 11, 5)]))
-    assert table.loc[("postgresql", "a")].round(1).to_dict() == {"mean": 22.1, "sure": 2.0, "varied": 2.0}
+def test_gains_are_averaged_on_the_logarithm_and_one_that_is_not_certain_is_none() -> None:
+    table = settings.importance(settings.effects([workload("one", 10, 5), workload("two", 11, 5, certain=False)]))
+    assert table.loc[("postgresql", "a")].round(1).to_dict() == {"mean": 10.5, "sure": 1.0, "varied": 2.0}
 
 
 def test_settings_that_act_for_themselves_do_not_interact_and_those_that_act_together_do() -> None:
@@ -169,11 +173,11 @@ def test_the_command_starts_jupyterlab_with_the_environment_set(
 ) -> None:
     started: list[tuple[list[str], dict[str, str]]] = []
 
-    def run(arguments: list[str], env: dict[str, str], check: bool) -> subprocess.CompletedProcess[str]:
-        started.append((arguments, env))
-        return subprocess.CompletedProcess(arguments, 0)
+    def run(arguments: list[str], environment: dict[str, str]) -> int:
+        started.append((arguments, environment))
+        return 0
 
-    monkeypatch.setattr(command.subprocess, "run", run)
+    monkeypatch.setattr(command, "_run", run)
     monkeypatch.delenv("LUTRA_URL", raising=False)
     monkeypatch.setenv("LUTRA_TOKEN", "lutra_secret")
     told = CliRunner().invoke(command.notebook, ["--folder", str(tmp_path / "mine"), "--", "--no-browser"])
@@ -183,7 +187,11 @@ def test_the_command_starts_jupyterlab_with_the_environment_set(
     assert (env["LUTRA_URL"], env["LUTRA_TOKEN"]) == ("http://127.0.0.1:8000", "lutra_secret")
     assert "lutra_secret" not in told.output
     monkeypatch.delenv("LUTRA_TOKEN")
-    assert "LUTRA_TOKEN is not set" in CliRunner().invoke(command.notebook, ["--folder", str(tmp_path)]).output
+    monkeypatch.setenv("LUTRA_DATABASE_URL", f"sqlite:///{tmp_path}/nothing.db")
+    told = CliRunner().invoke(command.notebook, ["--folder", str(tmp_path)])
+    assert told.exit_code == 1
+    assert "LUTRA_TOKEN is not set, and no token could be made here: there is no database" in told.output
+    assert len(started) == 1
 
 
 def test_the_command_says_how_jupyterlab_is_installed_where_it_is_missing(
@@ -196,21 +204,73 @@ def test_the_command_says_how_jupyterlab_is_installed_where_it_is_missing(
     assert not (tmp_path / "mine").exists()
 
 
-def version(name: str, log_score: float, trials: int = 9) -> Any:
-    numbers = {"held_90": 0.9, "width_90": 0.3, "error": 0.1, "rank_correlation": 0.5, "regret": 0.02}
-    sessions = [
-        {"session": "ts_ended", "n": 12, "log_score": log_score, **numbers},
-        {"session": "ts_running", "n": trials, "log_score": 99.0 * trials, **numbers},
-        {"session": "ts_broken", "failed": "it admits no model"},
+def judged(source: str, mean: float, low: float | None, verdict: str) -> Any:
+    high = None if low is None else mean + (mean - low)
+    ends = {"mean": mean, "low": low, "high": high, "verdict": verdict, "level": 0.975, "needed": None, "judges": []}
+    return {"source": source, "measure": "log_score", "sessions": 9, "sentence": f"{source}: {verdict}", **ends}
+
+
+def version(name: str, promotes: bool, *told: Any) -> Any:
+    beside = {"promotes": promotes, "changed": ["search"], "not_judged": [], "why": "why", "judged": list(told)}
+    known = {"id": f"mv_{name}", "name": name, "state": "candidate", "scorecard": None}
+    return {**known, "suite": {"state": "passed", "faults": []}, "beside_champion": {"champion": "mv_0", **beside}}
+
+
+def test_candidates_are_judged_by_each_source_and_the_first_that_the_rule_promotes_is_named() -> None:
+    worse = version("worse", False, judged("past_sessions", -0.5, -0.9, "worse"))
+    good = version("good", True, judged("past_sessions", 0.4, 0.2, "better"), judged("played", 0.1, None, "undecided"))
+    champion = {**version("champion", False), "beside_champion": None}
+    table = versions.beside([champion, worse, good])
+    assert table.groupby("model").source.apply(list).to_dict() == {
+        "worse": ["past sessions"],
+        "good": ["past sessions", "played"],
+    }
+    assert table.low.isna().tolist() == [False, False, True]
+    assert versions.better([champion, worse, good]) == "mv_good"
+    assert versions.better([champion, worse]) is None
+    assert versions.decisions([champion, good]).loc["good", "why"] == "why"
+    assert versions.cards([champion, good]).suite.tolist() == ["passed", "passed"]
+
+
+def test_entrants_are_compared_session_by_session_and_to_the_right_is_better() -> None:
+    rows = [
+        {"session": session, "entrant": entrant, "log_score": log_score, "regret": regret}
+        for session in "abcdef"
+        for entrant, log_score, regret in (("first", 0.0, 0.1), ("good", 0.5, 0.0), ("same", 0.0, 0.1))
     ]
-    return {"name": name, "id": f"mv_{name}", "state": "candidate", "scorecard": {"by_session": sessions}}
+    found = racing.judged(racing.differences(pd.DataFrame(rows), "first")).set_index(["measure", "entrant"])
+    assert found["mean"].round(9).to_dict() == {
+        ("log_score", "good"): 0.5,
+        ("log_score", "same"): 0.0,
+        ("regret", "good"): 0.1,
+        ("regret", "same"): 0.0,
+    }
+    assert found.verdict.to_dict()["log_score", "good"] == "better"
+    assert found.told.to_dict()["regret", "same"].startswith("undecided")
 
 
-def test_versions_are_compared_on_the_sessions_whose_trials_were_the_same_for_all() -> None:
-    found = [version("champion", 0.5), version("good", 0.8, trials=10), version("bad", 0.1, trials=12)]
-    table = versions.compared(found)
-    assert table.log_score.to_dict() == {"champion": 0.5, "good": 0.8, "bad": 0.1}
-    assert table.sessions.tolist() == [1, 1, 1]
-    assert versions.better(table, "mv_champion") == "mv_good"
-    assert versions.better(table, "mv_good") is None
-    assert versions.better(versions.compared([{**found[0], "scorecard": None}]), "mv_champion") is None
+def test_what_a_session_would_have_handed_over_is_known_after_each_trial() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    spans = [Window(start + timedelta(minutes=i), start + timedelta(minutes=i, seconds=30)) for i in range(6)]
+    rows = [Observation({"a": i / 6, "b": 0.5, "c": 0.5}, {"qps": 100.0 + i}, window=w) for i, w in enumerate(spans)]
+    whole = History(SPACE, Objective("qps", "maximize"), observations=rows)
+    columns = {"trial": range(1, 7), "reading": [100.0 + i for i in range(6)], "at": [w.end for w in spans]}
+    table = pd.DataFrame({**columns, "minutes": [i + 0.5 for i in range(6)]})
+    best = session.best_so_far(whole, table, QUICK, fits=3)
+    assert best.trial.tolist() == [2, 4, 6]
+    assert best.best.tolist() == [101.0, 103.0, 105.0]
+    assert (best.low <= best["median"]).all()
+    assert (best["median"] <= best.high).all()
+
+
+def test_special_values_stand_beside_the_range_and_numbers_are_told_in_readable_units() -> None:
+    knob = Knob("buffers", Number(16, 1 << 20, unit="8kB", log=True, integer=True, special=(-1,)))
+    along = Along.of(knob, [-1, 16, 131072, 1 << 20])
+    assert along.words == (-1,)
+    assert (along.low, along.high) == (16, 1 << 20)
+    assert [along.text(v) for v in (-1, 131072, 16, 189812531 // 8192)] == ["-1", "1GB", "128kB", "181MB"]
+
+
+def test_what_is_missing_is_told_in_full_once() -> None:
+    none = Missing("There is nothing", "Do this")
+    assert [none._repr_markdown_() for _ in range(2)] == ["*There is nothing.* Do this.", "*There is nothing.*"]

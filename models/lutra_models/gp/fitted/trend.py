@@ -24,13 +24,16 @@ class Trend:
     """What another workload's posterior says of a configuration here, as one more column of a surrogate's input.
 
     The column is the past's mean in logarithmic (or its own) units over the target's scale, less `centre`: relative
-    effects carry over between machines, levels do not.
+    effects carry over between machines, levels do not. `place` is that of the workload among the past ones that the fit
+    was given, `weight` how far it is believed, from 0 to 1; None in a model of an earlier version.
     """
 
     bridge: Bridge
     gp: GaussianProcess
     scale: float
     centre: float = 0.0
+    place: int | None = None
+    weight: float | None = None
 
     def column(self, codes: Array) -> Array:
         """(m,) at (m, k) codes."""
@@ -51,10 +54,13 @@ class Trend:
             "gp": self.gp.to_dict(),
             "scale": self.scale,
             "centre": self.centre,
+            "place": self.place,
+            "weight": self.weight,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], here: Encoding) -> Trend:
         there = Encoding([knob_from_dict(k) for k in data["knobs"]])
         bridge = Bridge(here, there, np.array(data["home"], dtype=float))
-        return cls(bridge, GaussianProcess.from_dict(data["gp"]), float(data["scale"]), float(data["centre"]))
+        gp, scale, centre = GaussianProcess.from_dict(data["gp"]), float(data["scale"]), float(data["centre"])
+        return cls(bridge, gp, scale, centre, data.get("place"), data.get("weight"))

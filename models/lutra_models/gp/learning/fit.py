@@ -65,7 +65,7 @@ def learn(
     snapshot = Snapshot(
         encoding,
         {name: spread[name] for name in enough},
-        encoding.codes([history.current or history.observations[0].configuration])[0],
+        encoding.codes([history.reference or history.observations[0].configuration])[0],
         trends={name: f.trends for name, f in enough.items()},
         alone={name: f.alone for name, f in enough.items() if f.trends},
         context=history.context or {},

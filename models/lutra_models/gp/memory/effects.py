@@ -1,9 +1,11 @@
 """What each setting did to a metric of a past workload, with its uncertainty: one curve a setting.
 
-A curve is the posterior's mean while one setting goes over its values and the others stay as they were measured,
-averaged over the measured rows (partial dependence: Friedman, Annals of Statistics 2001, section 8.2). A mean of a
-Gaussian process is linear in it, so the deviation is exact. The sum of the curves is a rough posterior that ranks
-configurations without a matrix: cheap enough to ask hundreds of workloads.
+A curve says by how much the metric is better than at the setting's baseline, the value at which the workload began. It
+is the posterior's mean while one setting goes over its values and the others stay as they were measured, averaged over
+the measured rows (partial dependence: Friedman, Annals of Statistics 2001, section 8.2). A mean of a Gaussian process
+is linear in it, so the deviations are exact. Whether a setting did anything at all is not asked of the posterior, see
+`certainty`. The sum of the curves is a rough posterior that ranks configurations without a matrix: cheap enough to ask
+hundreds of workloads.
 Shapes: n rows, k knobs, d features, g places of a setting, r rows that are averaged over, m configurations.
 """
 
@@ -15,39 +17,95 @@ from typing import Any
 
 import numpy as np
 
-from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding, value_of
+from lutra_models.gp.memory import certainty
+from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding, place_of, value_of
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.knobs import Choice, Configuration, Number, Value
 
 PLACES = 5
-"""Places of a number's curve, evenly between the least and the greatest that were measured."""
+"""Places of a number's curve, evenly between the least and the greatest that were measured; and as many in the part of
+the range that serves, where that is less."""
 AVERAGED = 12
 """Rows that a curve is averaged over, picked evenly."""
 STRONGEST = 24
 """Settings whose curves are kept."""
+WIDER = 1.5
+"""By how much a gain's deviation is wider than the posterior says: at the mode of its hyperparameters it is too sure of
+itself. So chosen that what one half of a table says holds in the other."""
+ENDS = 1.645
+"""Deviations from a belief's middle to the ends of its 90 % interval."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One setting's curve: `gains` (g,) at `values` (g,), around their mean, in the metric's unit or on its logarithm.
+    """One setting's curve: `gains` (g,) over the baseline at `values` (g,), in the metric's unit or on its logarithm.
 
-    The values are options where `choice`, else numbers; between numbers the curve is a straight line, on the numbers'
-    logarithm where `log`. Special values stand apart from the line: they are the last `special` of the values.
-    `deviation` is that of the posterior's belief in the curve.
+    A gain is positive where the metric is better than at the `baseline`, which is one of the values; `deviations` (g,)
+    are those of the belief in each gain, `deviation` that of the belief in the curve around its mean. `chance` is how
+    probable it is that a setting without any effect looks as strong, see `certainty`. The values are options where
+    `choice`, else numbers; between numbers the curve is a straight line, on the numbers' logarithm where `log`. Special
+    values stand apart from the line: they are the last `special` of the values. Values outside `serves`, from … to,
+    were measured, and serve no server on such a host.
     """
 
     setting: str
     values: tuple[Value, ...]
     gains: tuple[float, ...]
+    deviations: tuple[float, ...]
+    baseline: Value
     deviation: float
+    chance: float = 1.0
     log: bool = False
     choice: bool = False
     special: int = 0
+    serves: tuple[float, float] | None = None
+
+    @property
+    def certain(self) -> bool:
+        """Whether the setting did something, at a false discovery rate of `certainty.RATE`, and it is known what: the
+        90 % interval of its largest change lies on one side of nothing."""
+        largest = self._largest
+        return self.chance <= certainty.RATE and abs(self.gains[largest]) > ENDS * self.deviations[largest]
+
+    @property
+    def best(self) -> Value:
+        """Of the values that serve, the one with the greatest gain."""
+        return self.values[self._best]
+
+    @property
+    def gain(self) -> float:
+        """By how much `best` is better than the baseline: 0 where nothing is."""
+        return self.gains[self._best]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval of the belief in `gain`."""
+        half = ENDS * self.deviations[self._best]
+        return self.gain - half, self.gain + half
 
     @property
     def size(self) -> float:
-        """The distance from the curve's lowest to its highest gain."""
-        return max(self.gains) - min(self.gains)
+        """The largest change from the baseline by a value that serves, for better or for worse."""
+        return abs(self.gains[self._largest])
+
+    @property
+    def _best(self) -> int:
+        return max(self._serving(), key=lambda i: self.gains[i])
+
+    @property
+    def _largest(self) -> int:
+        return max(self._serving(), key=lambda i: abs(self.gains[i]))
+
+    def _serving(self) -> list[int]:
+        """Places of the values that serve: the baseline does, and so do options and special values."""
+        line = len(self.values) - self.special
+        low, high = self.serves or (-np.inf, np.inf)
+        near = 1e-9 * max(abs(low), abs(high)) if self.serves else 0.0
+        return [
+            i
+            for i, v in enumerate(self.values)
+            if i >= line or isinstance(v, str) or v == self.baseline or low - near <= v <= high + near
+        ]
 
     def at(self, values: Sequence[Value]) -> Array:
         """(m,) gains at the setting's values; 0 at an option that the workload did not meet."""
@@ -74,27 +132,39 @@ class Effect:
             "setting": self.setting,
             "values": list(self.values),
             "gains": list(self.gains),
+            "deviations": list(self.deviations),
+            "baseline": self.baseline,
             "deviation": self.deviation,
+            "chance": self.chance,
             **({"log": True} if self.log else {}),
             **({"choice": True} if self.choice else {}),
             **({"special": self.special} if self.special else {}),
+            **({"serves": list(self.serves)} if self.serves else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Effect:
-        values, gains = tuple(data["values"]), tuple(float(g) for g in data["gains"])
-        if not values or len(values) != len(gains):
+        """What `to_dict` wrote, or an earlier version, whose effects are not certain. Raises ValueError."""
+        values, gains, deviation = tuple(data["values"]), tuple(map(float, data["gains"])), float(data["deviation"])
+        deviations = tuple(map(float, data.get("deviations", [deviation] * len(gains))))
+        if not values or len(values) != len(gains) or len(values) != len(deviations):
             raise ValueError(f"{data['setting']}: {len(values)} values and {len(gains)} gains")
-        rest = {n: data[n] for n in ("log", "choice", "special") if n in data}
-        return cls(str(data["setting"]), values, gains, float(data["deviation"]), **rest)
+        rest = {n: data[n] for n in ("chance", "log", "choice", "special") if n in data}
+        serves = (float(data["serves"][0]), float(data["serves"][1])) if data.get("serves") else None
+        first = data.get("baseline", values[0])
+        return cls(str(data["setting"]), values, gains, deviations, first, deviation, **rest, serves=serves)
 
 
-def effects(encoding: Encoding, gp: GaussianProcess) -> tuple[Effect, ...]:
-    """The strongest curves of a posterior without trends, the strongest first; none of a setting that did not vary."""
-    codes = _codes(encoding, gp)
-    found = (_effect(encoding, gp, codes, j) for j in range(len(encoding.knobs)))
+def effects(encoding: Encoding, gp: GaussianProcess, home: Array, good: float) -> tuple[Effect, ...]:
+    """The strongest curves of a posterior without trends: the certain ones first, and of these the strongest.
+
+    None of a setting that did not vary. `home` (k,) are the codes at which the workload began; `good` is +1 where more
+    of the metric is better, else -1.
+    """
+    curves = _Curves(encoding, gp, _codes(encoding, gp), home, good)
+    found = (curves.of(j) for j in range(len(encoding.knobs)))
     told = [effect for effect in found if effect is not None]
-    return tuple(sorted(told, key=lambda e: -e.size)[:STRONGEST])
+    return tuple(sorted(told, key=lambda e: (not e.certain, -e.size))[:STRONGEST])
 
 
 def total(found: Sequence[Effect], configurations: Sequence[Configuration]) -> Array:
@@ -106,51 +176,78 @@ def total(found: Sequence[Effect], configurations: Sequence[Configuration]) -> A
     return out
 
 
-def unexplained(found: Sequence[Effect], encoding: Encoding, gp: GaussianProcess) -> float:
+def unexplained(found: Sequence[Effect], encoding: Encoding, gp: GaussianProcess, good: float) -> float:
     """The variance of the rows' targets that the curves' sum leaves, in the curves' unit."""
     measured = [encoding.decode(row) for row in _codes(encoding, gp)]
-    left = gp.z[: gp.read] * gp.transform.scale - total(found, measured)
+    left = good * gp.z[: gp.read] * gp.transform.scale - total(found, measured)
     return float(np.var(left))
 
 
-def _effect(encoding: Encoding, gp: GaussianProcess, codes: Array, knob: int) -> Effect | None:
-    domain, column = encoding.knobs[knob].domain, codes[:, knob]
-    line, special = _line(column), sorted({float(c) for c in column if c >= SPECIAL})
+class _Curves:
+    """What one posterior's curves are made of; see `effects`."""
+
+    def __init__(self, encoding: Encoding, gp: GaussianProcess, codes: Array, home: Array, good: float) -> None:
+        self._encoding, self._gp, self._codes, self._home, self._good = encoding, gp, codes, home, good
+        self._rows = codes[np.unique(np.linspace(0, len(codes) - 1, AVERAGED).round().astype(int))]
+        self._chances = certainty.chances(encoding, codes, gp.z[: gp.read])
+
+    def of(self, knob: int) -> Effect | None:
+        """None where it did not vary."""
+        domain, name = self._encoding.knobs[knob].domain, self._encoding.knobs[knob].name
+        if len(np.unique(self._codes[:, knob])) < 2:
+            return None
+        places = _places(domain, self._codes[:, knob], self._home[knob])
+        began = int(np.argmin(np.abs(places - self._home[knob])))
+        gains, deviations, deviation = self._averaged(knob, places, began)
+        values = tuple(_value(domain, place) for place in places)
+        is_number = isinstance(domain, Number)
+        return Effect(
+            name,
+            values,
+            tuple(gains.tolist()),
+            tuple(deviations.tolist()),
+            values[began],
+            deviation,
+            self._chances.get(name, 1.0),
+            log=is_number and domain.log,
+            choice=not is_number,
+            special=int(np.sum(places >= SPECIAL)) if is_number else 0,
+            serves=domain.serves if is_number else None,
+        )
+
+    def _averaged(self, knob: int, places: Array, began: int) -> tuple[Array, Array, float]:
+        """(g,) the averaged curve over its value at the place `began`, (g,) the deviations of that, and the root of the
+        mean variance around the curve's mean, in the metric's own scale."""
+        gp, g, r = self._gp, len(places), len(self._rows)
+        rows = np.tile(self._rows, (g, 1))
+        rows[:, knob] = np.repeat(places, r)
+        x = self._encoding.features(rows)
+        known = gp.kernel(x, gp.x).reshape(g, r, -1).mean(axis=1)
+        own = gp.kernel(x, x).reshape(g, r, g, r).mean(axis=(1, 3))
+        half = known @ gp.factor.T
+        covariance = own - half @ half.T
+        spread = np.diag(covariance)
+        against = spread + spread[began] - 2.0 * covariance[:, began]
+        around = max(float(np.mean(spread) - np.mean(covariance)), 0.0)
+        gains = self._good * ((known - known[began]) @ gp.weights)
+        scale = gp.transform.scale
+        return gains * scale, WIDER * np.sqrt(np.maximum(against, 0.0)) * scale, float(np.sqrt(around)) * scale
+
+
+def _places(domain: Number | Choice, column: Array, home: float) -> Array:
+    """(g,) codes in ascending order: the options, or a line's places and then the special values; `home` among them."""
+    met = np.unique([*column, home])
     if isinstance(domain, Choice):
-        line = np.array(sorted({float(c) for c in column if c >= 0}))
-    places = np.concatenate([line, np.array(special)])
-    if len(places) < 2:
-        return None
-    gains, deviation = _averaged(encoding, gp, codes, knob, places)
-    values = tuple(_value(domain, place) for place in places)
-    is_choice = isinstance(domain, Choice)
-    log = isinstance(domain, Number) and domain.log
-    name = encoding.knobs[knob].name
-    return Effect(name, values, tuple(gains.tolist()), deviation, log, is_choice, 0 if is_choice else len(special))
-
-
-def _line(column: Array) -> Array:
-    """Places between the least and the greatest; none where it never moved."""
+        return met[met >= 0]
     inside = column[column < SPECIAL]
-    if not len(inside):
-        return np.zeros(0)
-    low, high = float(np.min(inside)), float(np.max(inside))
-    return np.linspace(low, high, PLACES) if high - low > 1e-6 else np.array([low])
-
-
-def _averaged(encoding: Encoding, gp: GaussianProcess, codes: Array, knob: int, places: Array) -> tuple[Array, float]:
-    """(g,) the averaged curve around its mean, and the root of its mean variance, both in the metric's own scale."""
-    kept = np.unique(np.linspace(0, len(codes) - 1, AVERAGED).round().astype(int))
-    rows = np.tile(codes[kept], (len(places), 1))
-    rows[:, knob] = np.repeat(places, len(kept))
-    x, g, r = encoding.features(rows), len(places), len(kept)
-    centred = np.eye(g) - 1.0 / g
-    known = centred @ gp.kernel(x, gp.x).reshape(g, r, -1).mean(axis=1)
-    own = gp.kernel(x, x).reshape(g, r, g, r).mean(axis=(1, 3))
-    half = known @ gp.factor.T
-    covariance = centred @ own @ centred - half @ half.T
-    deviation = float(np.sqrt(max(float(np.mean(np.diag(covariance))), 0.0)))
-    return (known @ gp.weights) * gp.transform.scale, deviation * gp.transform.scale
+    low, high = (float(np.min(inside)), float(np.max(inside))) if len(inside) else (0.0, 0.0)
+    line = [*np.linspace(low, high, PLACES)] if high - low > 1e-6 else [*inside[:1]]
+    if domain.serves is not None and len(inside):
+        ends = np.clip(place_of(domain, np.array(domain.serves)), low, high)
+        line += [*np.linspace(*ends, PLACES)]
+    line += [home] if home < SPECIAL else []
+    apart = np.diff(line := sorted(line), prepend=-np.inf) > 1e-9
+    return np.concatenate([np.array(line)[apart], met[met >= SPECIAL]])
 
 
 def _value(domain: Number | Choice, place: float) -> Value:
@@ -158,7 +255,7 @@ def _value(domain: Number | Choice, place: float) -> Value:
         return domain.options[int(place)]
     if place >= SPECIAL:
         return domain.special[int(place - SPECIAL)]
-    return float(value_of(domain, np.array(place)))
+    return float(f"{float(value_of(domain, np.array(place))):.12g}")
 
 
 def _codes(encoding: Encoding, gp: GaussianProcess) -> Array:

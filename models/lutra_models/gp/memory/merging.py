@@ -6,14 +6,14 @@ far as either of both is certain of it.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from lutra_models.gp.memory.effects import Effect
 from lutra_models.gp.memory.workload import Lesson, Workload
 from lutra_models.history import same_context
 
-CERTAIN = 2.0
-"""Deviations from which an effect is one."""
 AGREEING = 1.0
 """Deviations that two curves may be apart …"""
 NOTHING = 0.05
@@ -44,7 +44,6 @@ def _agree(one: Lesson, other: Lesson) -> bool:
 def _alike(one: Effect | None, other: Effect | None, lost: float) -> bool:
     if one is None or other is None:
         known = one or other
-        return known is None or known.size <= CERTAIN * known.deviation + lost
-    gains, found = np.array(one.gains), other.at(one.values)
-    apart = np.sqrt(np.mean((gains - (found - found.mean())) ** 2))
-    return bool(apart <= AGREEING * np.hypot(one.deviation, other.deviation) + lost)
+        return known is None or not known.certain or known.size <= lost
+    apart = float(np.std(np.array(one.gains) - other.at(one.values)))
+    return apart <= AGREEING * math.hypot(one.deviation, other.deviation) + lost

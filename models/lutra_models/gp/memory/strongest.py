@@ -51,7 +51,7 @@ class Strongest:
         self._rows["levels"][row] = lesson.low, lesson.high
         self._rows["on_log"][row], self._rows["doubt"][row] = lesson.log, lesson.doubt
         for i, effect in enumerate(lesson.effects[:EFFECTS]):
-            self._put_effect(row, i, effect)
+            self._put_effect(row, i, effect, lesson.good)
 
     def known(self, size: int) -> npt.NDArray[np.bool_]:
         """Of the first rows, whether they know the metric."""
@@ -124,20 +124,22 @@ class Strongest:
         told[some] = np.where(asked[some] >= TEXT, at_text, told[some])
         return np.asarray(told)
 
-    def _put_effect(self, row: int, i: int, effect: Effect) -> None:
-        """The line where it has all its places; of a choice's options the first ones."""
-        pairs = [*zip(effect.values, effect.gains, strict=True)]
-        line, special = pairs[: len(pairs) - effect.special], pairs[len(pairs) - effect.special :]
-        columns = self._rows
+    def _put_effect(self, row: int, i: int, effect: Effect, good: float) -> None:
+        """The line at places that are evenly apart; of a choice's options the first ones. As changes of the metric."""
+        line, columns = len(effect.values) - effect.special, self._rows
         columns["settings"][row, i] = self._names.number(f"setting {effect.setting}")
-        if effect.choice or len(line) == PLACES:
-            told = line[:PLACES]
-            values = np.array([self._value(v, new=True) for v, _ in told])
-            columns["log"][row, i] = effect.log
-            columns["values"][row, i, : len(told)] = np.log(np.maximum(values, 1e-300)) if effect.log else values
-            columns["gains"][row, i, : len(told)] = [gain for _, gain in told]
-        for j, (value, gain) in enumerate(special[:SPECIALS]):
-            columns["specials"][row, i, j], columns["special_gains"][row, i, j] = value, gain
+        values = np.array([self._value(v, new=True) for v in effect.values])
+        gains = good * np.array(effect.gains)
+        if effect.choice:
+            columns["values"][row, i, :line][:PLACES] = values[:PLACES]
+            columns["gains"][row, i, :line][:PLACES] = gains[:PLACES]
+        elif line > 1:
+            known = np.log(np.maximum(values[:line], 1e-300)) if effect.log else values[:line]
+            places = np.linspace(known[0], known[-1], PLACES)
+            columns["log"][row, i], columns["values"][row, i] = effect.log, places
+            columns["gains"][row, i] = np.interp(places, known, gains[:line])
+        for j, place in enumerate(range(line, len(values))[:SPECIALS]):
+            columns["specials"][row, i, j], columns["special_gains"][row, i, j] = values[place], gains[place]
 
     def _value(self, value: Value, new: bool = False) -> float:
         if not isinstance(value, str):

@@ -19,7 +19,7 @@ from lutra_models.knobs import Value
 COUNTERS = 16
 """Counters of a signature that are kept, evenly by their names."""
 METRICS = 4
-RECIPE = 1
+RECIPE = 2
 """Grows when what is kept of a workload is found another way: what was found before is found again."""
 
 
@@ -28,7 +28,7 @@ class Lesson:
     """What a workload taught of one metric: between which levels it read, and what settings did.
 
     Levels and effects are on the metric's logarithm where `log`. `rest` is the variance of the readings that the sum of
-    the effects leaves.
+    the effects leaves. `good` is +1 where more of the metric is better, else -1.
     """
 
     log: bool
@@ -36,6 +36,7 @@ class Lesson:
     high: float
     rest: float
     effects: tuple[Effect, ...]
+    good: float = 1.0
 
     @property
     def doubt(self) -> float:
@@ -43,13 +44,13 @@ class Lesson:
         return self.rest + sum(e.deviation**2 for e in self.effects) + 1e-9
 
     def to_dict(self) -> dict[str, Any]:
-        told = {"log": self.log, "low": self.low, "high": self.high, "rest": self.rest}
+        told = {"log": self.log, "low": self.low, "high": self.high, "rest": self.rest, "good": self.good}
         return {**told, "effects": [e.to_dict() for e in self.effects]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Lesson:
-        told = tuple(Effect.from_dict(e) for e in data["effects"])
-        return cls(bool(data["log"]), float(data["low"]), float(data["high"]), float(data["rest"]), told)
+        told, good = tuple(Effect.from_dict(e) for e in data["effects"]), float(data.get("good", 1.0))
+        return cls(bool(data["log"]), float(data["low"]), float(data["high"]), float(data["rest"]), told, good)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Workload:
         """What the memory keeps of a fitted model; only what its own readings say counts."""
         names = sorted(snapshot.posteriors, key=lambda n: n != objective)[:METRICS]
         own = {name: gp for name in names if (gp := snapshot.bare(name)) is not None}
-        lessons = {name: _lesson(snapshot, gp) for name, gp in own.items()}
+        lessons = {name: _lesson(snapshot, gp, snapshot.posteriors[name].spread.good) for name, gp in own.items()}
         return cls(_fewer(snapshot.signature), dict(snapshot.context), lessons)
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,11 +84,11 @@ class Workload:
         return cls(signature, data["context"], {n: Lesson.from_dict(d) for n, d in data["lessons"].items()})
 
 
-def _lesson(snapshot: Snapshot, gp: GaussianProcess) -> Lesson:
+def _lesson(snapshot: Snapshot, gp: GaussianProcess, good: float) -> Lesson:
     seen = gp.transform.shift + gp.transform.scale * gp.z[: gp.read]
-    found = effects(snapshot.encoding, gp)
-    rest = unexplained(found, snapshot.encoding, gp)
-    return Lesson(gp.transform.log, float(np.min(seen)), float(np.max(seen)), rest, found)
+    found = effects(snapshot.encoding, gp, snapshot.home, good)
+    rest = unexplained(found, snapshot.encoding, gp, good)
+    return Lesson(gp.transform.log, float(np.min(seen)), float(np.max(seen)), rest, found, good)
 
 
 def _fewer(signature: Signature) -> dict[str, tuple[float, ...]]:

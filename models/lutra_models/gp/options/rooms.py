@@ -7,7 +7,7 @@ against the defaults with `python -m benchmarks tuning race --variant search.ope
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -309,6 +309,10 @@ class Options:
     safety: Safety = field(default_factory=Safety)
     live: Live = field(default_factory=Live)
 
+    def __repr__(self) -> str:
+        """Only what differs from the defaults, as `DEFAULT.varied` takes it."""
+        return f"Options({', '.join(_differing(Options().to_dict(), self.to_dict()))})"
+
     @property
     def fingerprint(self) -> str:
         """A stable digest of every number."""
@@ -340,6 +344,14 @@ class Options:
 
 def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in pairs}
+
+
+def _differing(usual: Mapping[str, Any], own: Mapping[str, Any], room: str = "") -> Iterator[str]:
+    for name, value in own.items():
+        if isinstance(value, Mapping):
+            yield from _differing(usual[name], value, f"{room}{name}.")
+        elif value != usual[name]:
+            yield f"{room}{name}={value!r}"
 
 
 DEFAULT = Options()

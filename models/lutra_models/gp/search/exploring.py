@@ -89,7 +89,7 @@ def _farthest(
     """
     encoding = Encoding(history.space.knobs)
     field = field_of(history, encoding, options.search)
-    field = replace(field, pinned=pinned, anchors=field.anchors[:1])
+    field = replace(field.pinning(pinned), anchors=field.anchors[:1])
     codes = field.filling(initial_design.candidates(encoding, len(known), rng, options.search.opening_candidates))
     near = around_start(history, encoding, options.start) if pinned is None else None
     codes = field.inside(field.pin(codes if near is None else near.draw(codes, rng)))
@@ -108,7 +108,7 @@ def _improved(history: History, learned: Learned, rng: np.random.Generator) -> S
     learned = replace(learned, searching=learned.local or learned.searching)
     doubt = 0.0 if learned.trends else options.doubt
     score, centres = score_of(history, learned, ranked, doubt), incumbents(learned, ranked)
-    field = replace(field_of(history, encoding, options), pinned=_pinned(learned, centres[0], rng))
+    field = field_of(history, encoding, options).pinning(_pinned(learned, centres[0], rng))
     turn = len(history.observations) + len(history.pending)
     effort = options.thorough if learned.trends or turn % 2 == 0 else options.cursory
     found = maximise(score, field, centres, rng, effort)

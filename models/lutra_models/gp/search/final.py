@@ -69,7 +69,8 @@ def shortened(learned: Learned, baseline: Configuration) -> Configuration:
 
 
 def _best(learned: Learned, ranked: list[Configuration], running: tuple[Configuration | None, ...]) -> Configuration:
-    return next((c for c in ranked if c in running or initial_design.legal(learned.history, c)), ranked[0])
+    legal = (c for c in ranked if c in running or initial_design.legal(learned.history, c))
+    return next(legal, learned.history.standing(ranked[0]))
 
 
 def _ahead_of_all(

@@ -30,15 +30,19 @@ def opening(history: History, with_starts: bool = True) -> tuple[SearchOrigin, C
 
 
 def legal(history: History, configuration: Configuration) -> bool:
-    """Inside every domain, and no rule objects."""
-    inside = all(configuration[k.name] in k.domain for k in history.space)
+    """Inside every domain, under the covariates of now, and no rule objects."""
+    held = history.held
+    if any(configuration[n] != value for n, value in held.items()):
+        return False
+    inside = all(configuration[k.name] in k.domain for k in history.space if k.name not in held)
     return inside and history.space.refusal(configuration) is None
 
 
 def middle(history: History) -> Configuration:
     """Each number's middle (on its own scale), each choice's first option."""
     encoding = Encoding(history.space.knobs)
-    return encoding.decode(np.array([0.5 if isinstance(k.domain, Number) else 0.0 for k in history.space]))
+    codes = np.array([0.5 if isinstance(k.domain, Number) else 0.0 for k in history.space])
+    return history.standing(encoding.decode(codes))
 
 
 def candidates(encoding: Encoding, trials: int, rng: np.random.Generator, m: int) -> Array:

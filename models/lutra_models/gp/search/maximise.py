@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +44,8 @@ class Field:
     """Numbers that were asked for, and what the server made of them: what lies between would become the same again."""
 
     options: Search = DEFAULT.search
+    held: Mapping[str, Value] = field(default_factory=dict)
+    """Covariates: every configuration has them as they are now."""
     space: KnobSpace | None = None
     """Whose rules bound sums over several settings: candidates are drawn inside what these leave."""
 
@@ -62,7 +64,7 @@ class Field:
     def read(self, codes: Array) -> Configuration:
         """The configuration of one row of codes (k,), new numbers rounded to what people can read."""
         exact = self.encoding.decode(codes)
-        return exact.replace({k.name: self._readable(k, exact[k.name]) for k in self.encoding.knobs})
+        return exact.replace({**{k.name: self._readable(k, exact[k.name]) for k in self.encoding.knobs}, **self.held})
 
     def _readable(self, knob: Knob, value: Value) -> Value:
         if isinstance(knob.domain, Choice) or isinstance(value, str):
@@ -85,6 +87,12 @@ class Field:
             if low <= value <= high and made in domain and not any(low < n < high for n in numbers):
                 return made
         return value
+
+    def pinning(self, codes: Array | None) -> Field:
+        """With knobs that stay at these codes (k,) besides the covariates; NaN where one may move."""
+        if codes is None or self.pinned is None:
+            return replace(self, pinned=self.pinned if codes is None else codes)
+        return replace(self, pinned=np.where(np.isnan(self.pinned), codes, self.pinned))
 
     def pin(self, codes: Array) -> Array:
         """Codes (m, k) with the knobs that stay in their place."""

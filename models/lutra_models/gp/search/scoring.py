@@ -58,7 +58,24 @@ def field_of(history: History, encoding: Encoding, options: Search) -> Field:
     distinct = list(dict.fromkeys(sound))
     seen = [*distinct, *(o.configuration for o in history.observations), *history.pending]
     standing = {n: tuple(dict.fromkeys(c[n] for c in seen)) for n in history.space.names}
-    codes = encoding.codes(distinct)
     return Field(
-        encoding, allowed, codes, standing=standing, answers=history.answers, options=options, space=history.space
+        encoding,
+        allowed,
+        encoding.codes(distinct),
+        pinned=_held(history, encoding),
+        standing=standing,
+        answers=history.answers,
+        options=options,
+        held=history.held,
+        space=history.space,
     )
+
+
+def _held(history: History, encoding: Encoding) -> Array | None:
+    """(k,) the codes of the covariates, NaN for what may move; None without covariates."""
+    held = history.held
+    if not held:
+        return None
+    now = history.standing(encoding.decode(np.zeros(len(encoding.knobs))))
+    codes = encoding.codes([now])[0]
+    return np.array([code if name in held else np.nan for name, code in zip(now, codes, strict=True)])

@@ -39,7 +39,7 @@ def candidates(
         bridge = Bridge(encoding, snapshot.encoding, snapshot.home)
         if bridge.shared:
             scale = gp.transform.scale / transform.scale if transform.log else 1.0
-            out[i] = Trend(bridge, gp, scale)
+            out[i] = Trend(bridge, gp, scale, place=i)
     return out
 
 
@@ -73,7 +73,8 @@ def weighed(
     before = similarity.closeness(where, gaps + apart, options)
     weights = similarity.weights(readings.z, own.noise * own.share[: own.read], means, variances, before, options)
     kept = [i for i in range(len(trends)) if weights[i] > options.least_weight]
-    centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
+    centres = {i: float(np.mean(trends[i].column(codes))) for i in kept}
+    centred = [replace(trends[i], centre=centres[i], weight=float(weights[i])) for i in kept]
     if not centred:
         return (), readings
     columns = np.stack([t.column(codes) for t in centred], axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar, cast
@@ -19,6 +19,7 @@ from lutra_service.app.access.idempotency import Idempotency
 from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal
 from lutra_service.db.store import Store
+from lutra_service.workers.maker import MakesWorker
 
 T = TypeVar("T")
 
@@ -39,9 +40,14 @@ async def exports(request: Request) -> Places:
     return cast(Places, request.app.state.entry.exports)
 
 
+async def make_candidates(request: Request) -> MakesWorker:
+    return cast(MakesWorker, request.app.state.compute.make_candidates)
+
+
 StoreDep = Annotated[Store, Depends(store)]
 Uses = Annotated[TokenUse, Depends(uses)]
 Exports = Annotated[Places, Depends(exports)]
+MakesCandidates = Annotated[MakesWorker, Depends(make_candidates)]
 NotifierDep = Annotated[Notifier, Depends(notifier)]
 
 
@@ -62,7 +68,9 @@ async def once(
     who: Bearer,
     idempotency_key: Annotated[str | None, Header(description="The same key and request are carried out once.")] = None,
 ) -> Idempotency:
-    body = hashlib.sha256(await request.body()).hexdigest()
+    """Two bodies that say the same in another order of fields are one request."""
+    said = await request.body()
+    body = json.loads(said) if said else None
     return Idempotency(who, idempotency_key, fingerprint([request.method, request.scope["path"], body]))
 
 

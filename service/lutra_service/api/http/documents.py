@@ -43,11 +43,21 @@ def parse(body: bytes) -> Any:
     if sum(body.count(mark) for mark in _MARKS) > MAX_MARKS:
         raise TooLarge(f"a body has at most {MAX_MARKS} keys and values")
     try:
-        document = json.loads(body, parse_constant=_no_number, parse_float=_finite)
+        document = json.loads(body, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise InvalidJson(f"the body is no JSON: {str(error)[:200]}") from error
     _walk(document)
     return document
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises InvalidJson for a key that is there twice: of two values one would be ignored."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidJson(f"the key {twice[:64]!r} is there twice in one object")
+    return made
 
 
 def _walk(document: Any) -> None:

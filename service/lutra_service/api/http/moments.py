@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -20,5 +20,16 @@ def _in_range(moment: datetime) -> datetime:
     return utc
 
 
-Moment = Annotated[AwareDatetime, AfterValidator(_in_range)]
-"""RFC 3339 with an offset, as UTC: one that every store and every calendar can hold."""
+def _in_utc(moment: Any) -> Any:
+    """A date, or a moment without an offset, as `lutra export` takes them: in UTC."""
+    if not isinstance(moment, str):
+        return moment
+    try:
+        found = datetime.fromisoformat(moment)
+    except ValueError:
+        return moment
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_range), BeforeValidator(_in_utc)]
+"""RFC 3339, or a date, as UTC: one that every store and every calendar can hold. Without an offset it is in UTC."""

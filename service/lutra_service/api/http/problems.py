@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from lutra_models.catalog import did_you_mean
 from lutra_models.errors import LutraError
 from lutra_models.wire import PROTOCOL
 from starlette.exceptions import HTTPException
@@ -102,12 +103,19 @@ def install(app: FastAPI) -> None:
 def invalid(errors: Sequence[Mapping[str, Any]]) -> JSONResponse:
     """A body or query that does not parse. An unknown field names the protocol: the other side may be newer."""
     told = [{"at": at, "message": message} for at, message in _messages(errors).items()][:SHOWN]
-    unknown = [".".join(_place(e)) for e in errors if e["type"] == "extra_forbidden"]
+    unknown = [_unknown(e) for e in errors if e["type"] == "extra_forbidden"]
     if unknown:
-        detail = f"this service speaks protocol {PROTOCOL} and does not know the field {', '.join(unknown[:SHOWN])}"
+        detail = f"this service speaks protocol {PROTOCOL} and does not know the field {'; '.join(unknown[:SHOWN])}"
         return problem("unknown_field", detail, errors=told, protocol=PROTOCOL)
     detail = "; ".join(f"{t['at']}: {t['message']}" if t["at"] else t["message"] for t in told)
     return problem("invalid_request", detail, errors=told)
+
+
+def _unknown(error: Mapping[str, Any]) -> str:
+    """The field, a near one, and all that are known there."""
+    place, known = _place(error), error.get("known", ())
+    beside = f", beside {', '.join(known)}" if known else ""
+    return f"{'.'.join(place)[:200]}{did_you_mean(place[-1][:64], known)}{beside}"
 
 
 def _refused(_: Request, error: Exception) -> Response:

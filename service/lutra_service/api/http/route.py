@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from typing import Any, get_args
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.types import Receive, Scope
 
 from lutra_service.api.http.access import declared
@@ -84,9 +84,33 @@ def _maker(route: APIRoute) -> Make:
             if error.error_count() > MAX_ERRORS:
                 raise InvalidRequest(f"the body has {error.error_count()} faults: it is none of this route") from None
             found = error.errors(include_url=False)
-            raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in found]) from None
+            told: list[Any] = [_told(e, wanted) for e in found]
+            raise RequestValidationError(told) from None
 
     return make
+
+
+def _told(error: Any, wanted: Any) -> dict[str, Any]:
+    """With its place, and for a field that nobody knows those that are known there."""
+    known = {"known": _known(wanted, error["loc"])} if error["type"] == "extra_forbidden" else {}
+    return {**error, **known, "loc": ("body", *error["loc"])}
+
+
+def _known(kind: Any, place: Sequence[int | str]) -> list[str]:
+    """The fields beside the one at `place` that nobody knows."""
+    for part in place[:-1]:
+        inside = next((m for m in _models(kind) if part in m.model_fields), None)
+        kind = kind if inside is None else inside.model_fields[str(part)].annotation
+    return sorted({name for model in _models(kind) for name in model.model_fields})
+
+
+def _models(kind: Any) -> Iterator[type[BaseModel]]:
+    """Those that a type is made of."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+    else:
+        for part in get_args(kind):
+            yield from _models(part)
 
 
 async def _while_connected(receive: Receive, answer: Awaitable[Response]) -> Response:

@@ -3,23 +3,48 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from lutra_models.knobs import Value
+from lutra_models.metrics import Goal
 
 from lutra_service.api.http.body import Answer
+from lutra_service.common.documents import Document
 
 
 class EffectAnswer(Answer):
-    """What one setting did to a metric, the others as they were measured: one curve."""
+    """What one setting did to a metric, the others as they were measured: one curve, over the value at which the
+    workload began."""
 
     setting: str
     """The setting."""
+    baseline: Value
+    """The value at which the workload began: gains are over it. It is one of the values."""
     values: list[Value]
     """Its values, in the server's own unit, in ascending order; of a choice its options."""
     gains: list[float]
-    """At each value, the difference from the curve's mean: in the metric's unit, or of its logarithm."""
+    """At each value, by how much the metric is better than at the baseline, and negative where it is worse: in the
+    metric's unit, or of its logarithm."""
+    deviations: list[float]
+    """The deviation of the belief in each gain, in the same unit."""
     deviation: float
-    """The deviation of the belief in the curve, in the same unit."""
+    """The deviation of the belief in the curve around its mean, in the same unit."""
+    serves: list[float] | None = None
+    """From … to: the part of the range that serves a server on such a host, where values outside it were measured."""
+    chance: float
+    """How probable it is that a setting without any effect looks as strong in such a table, which was found by
+    permuting the readings; it holds for all settings together."""
+    certain: bool
+    """Whether the setting did something, at a false discovery rate of 5 %, and the 90 % interval of its largest change
+    from the baseline lies on one side of 0. What is not certain decides nothing elsewhere."""
+    best: Value
+    """Of the values that serve, the one with the greatest gain."""
+    gain: float
+    """The gain at `best`: 0 where the baseline is best."""
+    low: float
+    """The low end of the gain's 90 % interval."""
+    high: float
+    """The high end of the gain's 90 % interval."""
     log: bool = False
     """Whether the values are spaced by their logarithms."""
     choice: bool = False
@@ -33,6 +58,8 @@ class LessonAnswer(Answer):
 
     log: bool
     """Whether all of this is of the metric's logarithm: then a difference of 0.1 is about 10 %."""
+    goal: Goal
+    """Whether more or less of the metric is better."""
     low: float
     """The least reading."""
     high: float
@@ -40,7 +67,8 @@ class LessonAnswer(Answer):
     rest: float
     """The variance of the readings that the sum of the effects does not explain."""
     effects: list[EffectAnswer]
-    """What each setting did, the strongest first; none of a setting that was always the same."""
+    """What each setting did: those that are certain come first, and of these the strongest; none of a setting that was
+    always the same."""
 
 
 class WorkloadAnswer(Answer):
@@ -96,3 +124,32 @@ class AlikeAnswers(Answer):
 
     items: list[AlikeAnswer]
     """The workloads. One whose counters lie outside what the other one ever showed is left out."""
+
+
+class WorkloadHistoryAnswer(Answer):
+    """What was measured of a workload: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+
+    format: int
+    """The version of this document's format."""
+    knobs: list[Document]
+    """The settings that are searched, each with its domain."""
+    objective: Document
+    """What is to become better."""
+    limits: list[Document]
+    """What must hold besides."""
+    observations: list[Document]
+    """Every measured or failed trial, in the order in which they were measured."""
+    pending: list[dict[str, Value]]
+    """Configurations that are proposed and not yet measured."""
+    current: dict[str, Value] | None
+    """The configuration that is active."""
+    starts: list[dict[str, Value]]
+    """Configurations that are worth trying early."""
+    context: Document
+    """What was the same all along: version, hardware and the like."""
+    answers: dict[str, list[list[Any]]]
+    """By setting, pairs of a number that was asked for and the number that the server set."""
+    baseline: dict[str, Value] | None
+    """The configuration that was active when the session began: changes are counted from it."""
+    aim: Document | None
+    """What `objective` is computed from, under several loads."""

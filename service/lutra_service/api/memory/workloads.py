@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
+from lutra_models.gp.memory.effects import Effect
+from lutra_models.gp.memory.workload import Lesson
+from lutra_models.gp.memory.workload import Workload as Taught
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer
+from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer, WorkloadHistoryAnswer
 from lutra_service.app.memory.alike import nearest
+from lutra_service.app.memory.learned import measured
 from lutra_service.app.models import serving
+from lutra_service.app.observations.selected import require_engine
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Workload
 from lutra_service.db.store import UnitOfWork
@@ -19,6 +24,10 @@ from lutra_service.db.store import UnitOfWork
 router = APIRouter(route_class=GuardedRoute, tags=["memory"])
 Engine = Annotated[str | None, Query(max_length=40, description="Only workloads of this engine.")]
 DatabaseId = Annotated[str | None, Query(max_length=40, description="Only workloads of this database.")]
+HISTORY: dict[int | str, dict[str, Any]] = {
+    200: {"model": WorkloadHistoryAnswer, "description": "The history"},
+    409: {},
+}
 Count = Annotated[int, Query(ge=1, le=64, description="How many are wanted.")]
 
 
@@ -31,6 +40,7 @@ def list_workloads(
     database: DatabaseId = None,
 ) -> Page[WorkloadAnswer]:
     """Every workload with its signature, its circumstances and what it taught, newest first."""
+    require_engine(engine)
 
     def read(unit: UnitOfWork) -> Document:
         found = unit.workloads.listed(page.limit + 1, page.after, engine=engine, database_id=database)
@@ -59,7 +69,27 @@ def list_nearest_workloads(workload: str, stored: StoreDep, count: Count = 8) ->
     return stored.read(read)
 
 
+@router.get("/v1/workloads/{workload}/history", responses=HISTORY)
+@allow("read", of="service")
+def get_workload_history(workload: str, stored: StoreDep) -> Document:
+    """What was measured of it, also of a table that belongs to no database: what its model was fitted to."""
+    return stored.read(lambda unit: measured(unit, workload))
+
+
 def _told(row: Workload) -> dict[str, Any]:
-    taught = row.taught or {"signature": {}, "context": {}, "lessons": {}}
+    taught = Taught.from_dict(row.taught or {"signature": {}, "context": {}, "lessons": {}})
     teaches = row.taught is not None and row.snapshot_id is not None and row.merged_into is None
-    return {**vars(row), "database": row.database_id, "session": row.session_id, "teaches": teaches, **taught}
+    lessons = {metric: _lesson(lesson) for metric, lesson in taught.lessons.items()}
+    own = {"database": row.database_id, "session": row.session_id, "teaches": teaches}
+    return {**vars(row), **own, **taught.to_dict(), "lessons": lessons}
+
+
+def _lesson(lesson: Lesson) -> dict[str, Any]:
+    goal = "maximize" if lesson.good > 0 else "minimize"
+    return {**lesson.to_dict(), "goal": goal, "effects": [_effect(e) for e in lesson.effects]}
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    low, high = effect.interval
+    asked = {"certain": effect.certain, "best": effect.best, "gain": effect.gain, "low": low, "high": high}
+    return {**effect.to_dict(), **asked}

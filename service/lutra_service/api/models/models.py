@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import IdempotencyDep, Page, PageQuery, StoreDep, paging
+from lutra_service.api.http.deps import IdempotencyDep, MakesCandidates, Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.models import schemas, views
 from lutra_service.app.jobs import past_sessions
@@ -20,6 +20,7 @@ from lutra_service.db.store import Store, UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["models"])
 Answer = schemas.ModelAnswer
+PLAINLY = schemas.Promoting()
 State = Annotated[schemas.ModelState | None, Query(description="Only those in this state.")]
 AS_TOML: dict[int | str, dict[str, Any]] = {200: {"content": {"application/toml": {"schema": {"type": "string"}}}}}
 
@@ -39,12 +40,20 @@ def list_models(
 
 @router.post("/v1/models", status_code=201, response_model=Answer)
 @allow("models", of="service")
-def register_model(body: schemas.NewModel, stored: StoreDep, once: IdempotencyDep, response: Response) -> Any:
-    """Register an options document as a candidate. It serves nothing until it is promoted."""
-    text, form = (body.toml, "toml") if body.toml is not None else (json.dumps(body.options), "json")
+def register_model(
+    body: schemas.NewModel, stored: StoreDep, once: IdempotencyDep, response: Response, make: MakesCandidates
+) -> Any:
+    """Register an options document as a candidate. It serves nothing until it is promoted.
+
+    What it names of other packages is imported in a process of its own: a broken one is refused.
+    """
+    if body.toml is not None:
+        options = versions.importable(body.toml, "toml", make)
+    else:
+        options = versions.importable(json.dumps(body.options), "json", make)
 
     def create(unit: UnitOfWork) -> Document:
-        made = versions.register(unit, body.name, text, "toml" if form == "toml" else "json", body.note)
+        made = versions.register(unit, body.name, options, body.note)
         return views.model(unit, made).model_dump(mode="json")
 
     response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit)))
@@ -96,9 +105,12 @@ def unshadow_model(model: str, stored: StoreDep) -> Answer:
 
 @router.post("/v1/models/{model}/promote")
 @allow("models", of="service")
-def promote_model(model: str, stored: StoreDep) -> Answer:
-    """Let it serve from now on, in every process of the service; the champion before it is retired."""
-    return _done(stored, lambda unit: versions.promote(unit, model))
+def promote_model(model: str, stored: StoreDep, body: schemas.Promoting = PLAINLY) -> Answer:
+    """Let it serve from now on, in every process of the service; the champion before it is retired.
+
+    By the rule only where it is shown to be better.
+    """
+    return _done(stored, lambda unit: versions.promote(unit, model, body.by_rule))
 
 
 @router.post("/v1/models/{model}/retire")

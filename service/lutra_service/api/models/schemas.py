@@ -32,6 +32,14 @@ class NewModel(Body):
         return self
 
 
+class Promoting(Body):
+    """Empty: promote it whatever is known of it."""
+
+    by_rule: bool = False
+    """Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise
+    the answer is a conflict that names what is missing."""
+
+
 class PackageAnswer(Answer):
     """A package beside Lutra's own that a model version needs."""
 
@@ -41,6 +49,16 @@ class PackageAnswer(Answer):
     """The package's name."""
     version: str
     """The package's version when the model version was registered: no other one will do."""
+
+
+class SuiteAnswer(Answer):
+    """What the conformance suite, which Lutra's own parts pass, found of the parts that packages bring."""
+
+    state: Literal["passed", "failed", "not_run", "not_needed"]
+    """`not_needed` where no package brings a part; `not_run` before a score. One that failed, or was not run, neither
+    serves nor runs in the shadow."""
+    faults: list[str]
+    """What a part does not keep, or why the suite could not end; empty where it passed."""
 
 
 class ModelAnswer(Answer):
@@ -60,6 +78,8 @@ class ModelAnswer(Answer):
     """What is not installed of the packages that it needs; the version before a champion serves in its place."""
     shadow: bool
     """Whether it predicts beside the champion."""
+    suite: SuiteAnswer
+    """What the conformance suite found of it."""
     package_version: str
     """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
     packages: list[PackageAnswer]
@@ -119,9 +139,11 @@ class SessionScoreAnswer(Answer):
     """What one past session says of a model version."""
 
     session: str
-    """The session's id."""
+    """The session's id; of a data set that belongs to no database that of its workload, `wl_…`."""
     failed: str | None = None
     """Why it could not be scored on this session; null where it could."""
+    key: str | None = None
+    """A digest of the session as it was scored: equal where two versions were scored on the same."""
     n: int | None = None
     """Readings that were predicted."""
     held_80: float | None = None
@@ -140,6 +162,11 @@ class SessionScoreAnswer(Answer):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None = None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    missed: float | None = None
+    """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
+    configurations are worth; null where the session measured too little."""
+    missed_live: float | None = None
+    """The same played live, where each trial counts and not the best so far."""
 
 
 class ScorecardAnswer(Answer):
@@ -164,6 +191,11 @@ class ScorecardAnswer(Answer):
     """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    missed: float | None = None
+    """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
+    configurations are worth; null where sessions measured too little, and in what an earlier version scored."""
+    missed_live: float | None = None
+    """The same played live, where each trial counts and not the best so far."""
     sessions: int
     """Past sessions that it rests on."""
     forecasts: int
@@ -215,6 +247,52 @@ class InShadowAnswer(Answer):
     """What the versions that served predicted."""
 
 
+class JudgedAnswer(Answer):
+    """What one source says of a candidate beside the champion: the mean difference over sessions, with its interval."""
+
+    source: Literal["past_sessions", "shadow", "played", "played_live"]
+    """Forecasts of past sessions, forecasts in the shadow, sessions played in a lab, or sessions played live."""
+    measure: Literal["log_score", "missed", "missed_live"]
+    """What is compared."""
+    judges: list[str]
+    """The rooms of options whose changes this source shows."""
+    sessions: int
+    """Sessions of which both are known."""
+    mean: float | None
+    """The mean difference; above 0 is better for the candidate. Null without a session."""
+    low: float | None
+    """The lower end of its interval; null where there are too few sessions for one."""
+    high: float | None
+    """The upper end."""
+    level: float
+    """The probability that the interval holds the true difference, however often somebody looks."""
+    verdict: Literal["better", "worse", "undecided"]
+    """Whether the interval excludes 0, and where it lies."""
+    needed: int | None
+    """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
+    not, and before 5 sessions."""
+    sentence: str
+    """All of this in words."""
+
+
+class BesideChampionAnswer(Answer):
+    """A version beside the champion, by what each source can judge."""
+
+    champion: str
+    """The champion's id."""
+    changed: list[str]
+    """The rooms of options in which they differ."""
+    not_judged: list[str]
+    """Those of them of which no source says anything."""
+    judged: list[JudgedAnswer]
+    """What each source says."""
+    promotes: bool
+    """Whether the rule promotes it: each changed room is better by a source that judges it, no source says worse, and
+    the suite passed."""
+    why: str
+    """Why, in words."""
+
+
 class ModelDetailAnswer(ModelAnswer):
     """A model version with its options and its scores."""
 
@@ -228,3 +306,5 @@ class ModelDetailAnswer(ModelAnswer):
     """The newest computation of a scorecard; null before the first."""
     in_shadow: InShadowAnswer | None
     """How it predicted beside what served; null before the first reading that both predicted."""
+    beside_champion: BesideChampionAnswer | None
+    """How it compares with the champion; null for the champion itself."""

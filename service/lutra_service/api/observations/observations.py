@@ -44,7 +44,11 @@ def filters(
     until: Annotated[Moment | None, Query(description="Only what began, or failed, before it.")] = None,
     metric: Annotated[
         list[Name] | None,
-        Query(max_length=50, description="Only these of its metrics, and only where one is there; may be repeated."),
+        Query(
+            max_length=50,
+            description="Only these of its metrics; may be repeated. What measured none of them is left out, but for a "
+            "failure.",
+        ),
     ] = None,
 ) -> Selection:
     return Selection(since=since, until=until, metrics=tuple(metric or ()))

@@ -20,6 +20,12 @@ class ObservationAnswer(Answer):
     """The id of its database."""
     engine: str
     """Its database's engine."""
+    engine_version: str | None
+    """The server's version, as its agent last reported it."""
+    memory_bytes: int | None
+    """The memory of the server's host, as its agent last reported it."""
+    cores: float | None
+    """The cores of the server's host, as its agent last reported them."""
     session: str | None
     """The tuning session that was open then."""
     recommendation: str | None

@@ -167,6 +167,32 @@ class LookedAtAnswer(Answer):
     """What is not proposed, and why: a restart that the mode forbids, what no setting cures, what was turned down."""
 
 
+class PastWorkloadAnswer(Answer):
+    """A past workload that a recommendation leans on."""
+
+    workload: str
+    """Its id."""
+    name: str | None
+    """Its name, where it is the database's own or belongs to none; null for another database's."""
+    weight: float
+    """How far it is believed, from 0 to 1; what is missing to 1 over all is believed of none."""
+
+
+class LeansOnAnswer(Answer):
+    """What a recommendation owes to past workloads."""
+
+    workloads: list[PastWorkloadAnswer]
+    """Those that it leans on, the weightiest first."""
+    without: Values
+    """The configuration that would have been proposed without any of them, in the server's own units."""
+    differs: list[str]
+    """The settings that have another value in it."""
+    predictions: dict[str, PredictionAnswer]
+    """By metric, what the settings of the recommendation are predicted to give without past workloads."""
+    sentence: str
+    """All of this in words."""
+
+
 class ShareAnswer(Answer):
     """What so many of the settings that change give."""
 
@@ -315,6 +341,8 @@ class RecommendationAnswer(Answer):
     """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
+    leans_on: LeansOnAnswer | None
+    """The past workloads that it leans on, and what it would be without them; null where it leans on none."""
     looked_at: LookedAtAnswer | None
     """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
     memory: MemoryAnswer | None

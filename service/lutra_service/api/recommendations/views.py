@@ -8,7 +8,7 @@ from lutra_service.api.recommendations.prediction_schemas import PredictionsAnsw
 from lutra_service.api.recommendations.schemas import RecommendationAnswer
 from lutra_service.app.access import audit
 from lutra_service.app.lifecycle.withdrawal import OPEN
-from lutra_service.app.recommendations import change_set, directives, trial_record
+from lutra_service.app.recommendations import change_set, directives, provenance, trial_record
 from lutra_service.app.recommendations.what_if import WhatIf
 from lutra_service.common import serialize
 from lutra_service.db.schema.records import Recommendation
@@ -27,6 +27,7 @@ def shown(unit: UnitOfWork, record: Recommendation) -> RecommendationAnswer:
             "model": record.model_version,
             "predictions": record.predictions or {},
             "curve": record.curve or [],
+            "leans_on": provenance.leans_on(unit, record),
             "failed": trial_record.failure(record),
             "outcome": record.outcome and record.outcome.shown,
             "warnings": warnings if record.state in OPEN else warnings and change_set.lasting(warnings),

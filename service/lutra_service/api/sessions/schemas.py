@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from lutra_models.aims import MOST_LOADS, Over
 from lutra_models.history import Approval, Mode
@@ -16,6 +16,7 @@ from pydantic import Field
 from lutra_service.api.databases.guardrail_schemas import EventAnswer
 from lutra_service.api.databases.schemas import Values
 from lutra_service.api.http.body import Answer, Body
+from lutra_service.api.memory.schemas import WorkloadHistoryAnswer
 from lutra_service.api.recommendations.schemas import (
     ChangeAnswer,
     EndedEarlyAnswer,
@@ -138,6 +139,26 @@ class VerificationAnswer(Answer):
     """What was found, with the gains and what three more rounds would read; empty while it is not known."""
 
 
+class LeaningAnswer(Answer):
+    """Whether past workloads help a session: the log score of its forecasts with them, less that without, over trials
+    that leaned on some."""
+
+    trials: int
+    """How many of them were measured."""
+    mean: float
+    """The mean difference; above 0 the past helps."""
+    low: float | None
+    """The lower end of its interval; null where there are too few trials for one."""
+    high: float | None
+    """The upper end."""
+    level: float
+    """The probability that the interval holds the true difference, however often somebody looks."""
+    verdict: Literal["better", "worse", "undecided"]
+    """`better`: the past helps; `worse`: it harms, and the session leans on it no longer."""
+    sentence: str
+    """All of this in words."""
+
+
 class SessionAnswer(Answer):
     """A tuning session and its progress."""
 
@@ -203,6 +224,8 @@ class SessionAnswer(Answer):
     outside a lab."""
     verification: VerificationAnswer | None
     """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
+    leaning: LeaningAnswer | None
+    """Whether the past workloads that it leans on help it; null before the first measured trial that leaned on some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: datetime
@@ -244,33 +267,9 @@ class TrialAnswer(Answer):
     """Its memory, line by line; null while it is being computed."""
 
 
-class HistoryAnswer(Answer):
+class HistoryAnswer(WorkloadHistoryAnswer):
     """All that `recommend` knows of a session: `lutra_models.serial.history_from_dict` makes a `History` of it."""
 
-    format: int
-    """The version of this document's format."""
-    knobs: list[Document]
-    """The settings that are searched, each with its domain."""
-    objective: Document
-    """What is to become better."""
-    limits: list[Document]
-    """What must hold besides."""
-    observations: list[Document]
-    """Every measured or failed trial, in the order in which they were measured."""
-    pending: list[Values]
-    """Configurations that are proposed and not yet measured."""
-    current: Values | None
-    """The configuration that is active."""
-    starts: list[Values]
-    """Configurations that are worth trying early."""
-    context: Document
-    """What was the same all along: version, hardware and the like."""
-    answers: dict[str, list[list[Any]]]
-    """By setting, pairs of a number that was asked for and the number that the server set."""
-    baseline: Values | None
-    """The configuration that was active when the session began: changes are counted from it."""
-    aim: Document | None
-    """What `objective` is computed from, under several loads."""
     server: Document
     """The server, from which the memory rules follow."""
     policy: Document

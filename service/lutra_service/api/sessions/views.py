@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from lutra_models.scores import Comparison
 from lutra_models.verification import Finalist, gains, gains_by_load, verdict
 
 from lutra_service.api.databases.views import event
 from lutra_service.api.sessions.schemas import FinalistAnswer, SessionAnswer, TrialAnswer, VerificationAnswer
+from lutra_service.app.memory import leaning
 from lutra_service.app.recommendations import trial_record
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.app.sessions.progress import Progress
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation
 
 
@@ -33,9 +36,17 @@ def session(progress: Progress) -> SessionAnswer:
             "effective_mode": progress.effective_mode,
             "server": record.identity,
             "events": [event(e) for e in progress.events],
+            "leaning": _leaning(progress.leaning),
             "verification": verification(progress.verification) if progress.verification else None,
         }
     )
+
+
+def _leaning(found: Comparison) -> Document | None:
+    if found.mean is None:
+        return None
+    told = {"trials": found.sessions, "verdict": found.verdict, "sentence": leaning.sentence(found)}
+    return {**{name: getattr(found, name) for name in ("mean", "low", "high", "level")}, **told}
 
 
 def verification(found: Verification) -> VerificationAnswer:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lutra_service.app.imports.raw import Cell, Place, RawRow, text_of
 
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
 
 def read(file: Path) -> list[RawRow]:
     """Raises Broken."""
@@ -35,6 +37,12 @@ def read(file: Path) -> list[RawRow]:
 def _check(file: str, header: list[str]) -> None:
     if not header:
         Place(file, 1, 1).refuse("the file is empty; its first line names the columns")
+    for separator, called in SEPARATORS.items():
+        if len(header) == 1 and separator in header[0]:
+            Place(file, 1, 1).refuse(
+                f"the columns seem to be separated by {called}, and commas are wanted; save it with commas between the "
+                "columns and a point in decimal numbers"
+            )
     seen: set[str] = set()
     for column, title in enumerate(header, 1):
         if title in seen:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lutra_service.app.imports.raw import Broken, Cell, Place, RawRow, Within, place_at, text_of
+from lutra_service.app.imports.raw import Broken, Cell, Place, RawRow, Within, as_text, place_at, text_of
 
 KNOBS = "knobs.json"
 SUMMARY, BEFORE, AFTER = "summary.json", "metrics_before.json", "metrics_after.json"
@@ -38,7 +38,7 @@ def _observed(file: Path, text: str, start: int, item: Any) -> RawRow:
     failed = None if item.get("trial_state", 0) in (0, "SUCCESS", "success") else f"trial_state {item['trial_state']}"
     named = {**item["config"], **{f"objectives.{n}": v for n, v in enumerate(objectives)}, **_extra(item)}
     cells = {
-        name: Cell(_text(value), Within(file, text, start, name))
+        name: Cell(as_text(value), Within(file, text, start, name))
         for name, value in named.items()
         if not isinstance(value, dict | list | None)
     }
@@ -76,7 +76,7 @@ def _measured(folder: Path, start: str, known: Collection[str]) -> RawRow:
     if not isinstance(seconds, int | float) or seconds <= 0:
         place_at(told, text_of(told), 0).refuse(f"`observation_time` is seconds above 0, got {seconds!r}")
     before, after = (_counters(folder / f"{start}{name}") for name in (BEFORE, AFTER))
-    cells = {name: Cell(_text(value), Within(file, text, 0, name)) for name, value in knobs.items()}
+    cells = {name: Cell(as_text(value), Within(file, text, 0, name)) for name, value in knobs.items()}
     rates = {f"{n}_per_s": (after[n] - before[n]) / seconds for n in after if n in before}
     metrics = {
         n: Cell(repr(rate), Place(str(folder / f"{start}{AFTER}"), 1, 1)) for n, rate in rates.items() if rate >= 0
@@ -148,7 +148,3 @@ def _next(text: str, at: int) -> int:
     while text[at] in " \t\r\n,:":
         at += 1
     return at
-
-
-def _text(value: Any) -> str:
-    return "on" if value is True else "off" if value is False else str(value)

@@ -1,27 +1,29 @@
-"""What the columns of a file mean: settings of the catalogue, metrics, or nothing."""
+"""What the columns of a file mean: settings of the catalogue, metrics, circumstances, or nothing."""
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lutra_models.catalog import LiveSettings, did_you_mean
-from lutra_models.errors import InvalidConfiguration
-from lutra_models.history import Observation
-from lutra_models.knobs import Value
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lutra_service.app.imports.raw import Broken, Cell, RawRow, text_of
+from lutra_service.app.imports import exported
+from lutra_service.app.imports.raw import MOST_TOLD, Broken, Cell, Faults, RawRow, text_of
 
 METRIC = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
 PLAIN_METRICS = ("qps", "tps", "p99_ms")
 """Columns that are metrics without being named as ones."""
-NOT_MEASURED = ("", "nan", "inf", "-inf", "none", "null")
+CIRCUMSTANCES = (
+    *("engine_version", "memory_bytes", "cores", "kernel", "allocator", "file_system", "device", "memory_pages"),
+    "machine",
+)
+"""Columns that tell what was measured under, without being named."""
+BY_MAPPING = "as the mapping says"
 
 
 class _Part(BaseModel):
@@ -44,18 +46,26 @@ class MetricColumn(_Part):
 
 
 class ColumnMapping(_Part):
-    """A mapping's file. `failed`: by column, the texts that say that nothing was measured. `*` fits any text."""
+    """A mapping's file. `context`: what was measured under, by column. `failed`: by column, the texts that say that
+    nothing was measured. `*` fits any text."""
 
     settings: dict[str, str | SettingColumn] = {}
     metrics: dict[str, str | MetricColumn] = {}
+    context: dict[str, str] = {}
     ignore: list[str] = []
     failed: dict[str, list[str]] = {}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Columns:
-    settings: Mapping[str, SettingColumn]
-    metrics: Mapping[str, MetricColumn]
+    """By title, what each column is. `ignored` says why nothing is made of it. `is_export` where Lutra wrote them."""
+
+    settings: dict[str, SettingColumn] = field(default_factory=dict)
+    metrics: dict[str, MetricColumn] = field(default_factory=dict)
+    context: dict[str, str] = field(default_factory=dict)
+    bounds: dict[str, str] = field(default_factory=dict)
+    ignored: dict[str, str] = field(default_factory=dict)
+    is_export: bool = False
 
 
 def mapping_of(file: Path | None) -> ColumnMapping:
@@ -73,48 +83,91 @@ def mapping_of(file: Path | None) -> ColumnMapping:
         raise Broken(f"{file}: {told}") from error
 
 
-def columns(mapping: ColumnMapping, first: RawRow, live: LiveSettings, objective: str) -> Columns:
+def titles_of(rows: Sequence[RawRow]) -> dict[str, RawRow]:
+    """Every column, with the first row that has it."""
+    found: dict[str, RawRow] = {}
+    for row in rows:
+        if not row.cells.keys() <= found.keys():
+            found |= {title: row for title in row.cells if title not in found}
+    return found
+
+
+def columns(mapping: ColumnMapping, rows: Sequence[RawRow], live: LiveSettings, objective: str) -> Columns:
     """What each column is: first what the mapping names, then what the catalogue does, then patterns with `*`.
 
-    Raises Broken for a column that is nothing of these.
+    Raises Broken for columns that are nothing of these, all of them at once.
     """
-    settings: dict[str, SettingColumn] = {}
-    metrics: dict[str, MetricColumn] = {}
-    for title in first.cells:
-        found = _meaning(mapping, title, live, objective)
-        if found is None:
-            hint = did_you_mean(title, live.rows)
-            first.named(title).refuse(
-                f"the column {title!r} is no setting that the catalogue of {live.server.engine} "
-                f"{live.server.version} has{hint}, and no metric: name it in the mapping's settings, metrics or ignore"
-            )
-        if isinstance(found, SettingColumn):
-            settings[title] = found
-        elif isinstance(found, MetricColumn):
-            metrics[title] = found
-    _check(first, live, Columns(settings, metrics), objective)
-    return Columns(settings, metrics)
+    first, unknown, faults = titles_of(rows), list[str](), Faults()
+    found = Columns(is_export=exported.is_export(first))
+    for title, row in first.items():
+        if not _put(found, mapping, title, live, objective):
+            unknown.append(title)
+            with faults.kept():
+                row.named(title).refuse(
+                    f"the column {title!r} is no setting that the catalogue of {live.server.engine} "
+                    f"{live.server.version} has{did_you_mean(title, live.rows)}, and no metric"
+                )
+    rest = f"; the others are {', '.join(map(repr, unknown[MOST_TOLD:]))}" if len(unknown) > MOST_TOLD else ""
+    faults.settle(f"a mapping's settings, metrics, context or ignore may name what the catalogue does not{rest}")
+    _check(first, rows[0], live, found, objective)
+    return found
 
 
-def _meaning(
-    mapping: ColumnMapping, title: str, live: LiveSettings, objective: str
-) -> SettingColumn | MetricColumn | str | None:
-    """`ignored` for what is; None for what nobody knows."""
+def told_by(mapping: ColumnMapping, rows: Sequence[RawRow], name: str) -> Cell | None:
+    """What the first row that has it says of a circumstance, such as `cores`; None where no column does."""
+    for title, row in titles_of(rows).items():
+        of_export = exported.meaning(title) == ("context", name)
+        if mapping.context.get(title) == name or of_export or (title == name and title not in mapping.settings):
+            return row.cells[title]
+    return None
+
+
+def _put(found: Columns, mapping: ColumnMapping, title: str, live: LiveSettings, objective: str) -> bool:
+    """Whether somebody knows what it is."""
     if title in mapping.settings:
-        return _setting(mapping.settings[title])
-    if title in mapping.metrics:
-        return _metric(mapping.metrics[title])
-    if title in mapping.ignore or title in mapping.failed:
-        return "ignored"
-    if title in live.rows:
-        return SettingColumn(setting=title)
-    if title in (*PLAIN_METRICS, objective):
-        return MetricColumn(metric=title)
-    if (name := _fitting(mapping.metrics, title)) is not None:
-        return MetricColumn(metric=name)
-    if (name := _fitting(mapping.settings, title)) is not None:
-        return SettingColumn(setting=name)
-    return "ignored" if any(fnmatchcase(title, pattern) for pattern in mapping.ignore) else None
+        found.settings[title] = _setting(mapping.settings[title])
+    elif title in mapping.metrics:
+        found.metrics[title] = _metric(mapping.metrics[title])
+    elif title in mapping.context:
+        found.context[title] = mapping.context[title]
+    elif title in mapping.ignore:
+        found.ignored[title] = BY_MAPPING
+    elif title in mapping.failed:
+        found.ignored[title] = "says only what failed"
+    elif found.is_export and (told := exported.meaning(title)) is not None:
+        _put_exported(found, title, *told, live)
+    elif title in live.rows:
+        found.settings[title] = SettingColumn(setting=title)
+    elif title in (*PLAIN_METRICS, objective):
+        found.metrics[title] = MetricColumn(metric=title)
+    elif title in CIRCUMSTANCES:
+        found.context[title] = title
+    elif (name := _fitting(mapping.metrics, title)) is not None:
+        found.metrics[title] = MetricColumn(metric=name)
+    elif (name := _fitting(mapping.settings, title)) is not None:
+        found.settings[title] = SettingColumn(setting=name)
+    elif (name := _fitting(mapping.context, title)) is not None:
+        found.context[title] = name
+    elif any(fnmatchcase(title, pattern) for pattern in mapping.ignore):
+        found.ignored[title] = BY_MAPPING
+    else:
+        return False
+    return True
+
+
+def _put_exported(found: Columns, title: str, kind: exported.Kind, name: str, live: LiveSettings) -> None:
+    if kind == "setting" and name not in live.rows:
+        found.ignored[title] = f"not in the catalogue of {live.server.engine} {live.server.version}"
+    elif kind == "setting":
+        found.settings[title] = SettingColumn(setting=name)
+    elif kind == "metric":
+        found.metrics[title] = MetricColumn(metric=name)
+    elif kind == "context":
+        found.context[title] = name
+    elif kind == "bound":
+        found.bounds[title] = name
+    else:
+        found.ignored[title] = "tells of the observation itself"
 
 
 def _fitting(named: Mapping[str, str | SettingColumn | MetricColumn], title: str) -> str | None:
@@ -127,77 +180,33 @@ def _fitting(named: Mapping[str, str | SettingColumn | MetricColumn], title: str
     return None
 
 
-def _check(first: RawRow, live: LiveSettings, found: Columns, objective: str) -> None:
-    names = [c.setting for c in found.settings.values()]
-    for title, column in found.settings.items():
-        place = first.named(title)
-        if column.setting not in live.rows:
-            place.refuse(f"{column.setting}: not in the catalogue{did_you_mean(column.setting, live.rows)}")
-        if names.count(column.setting) > 1:
-            place.refuse(f"two columns are the setting {column.setting}")
-    for title, metric in found.metrics.items():
-        if METRIC.fullmatch(metric.metric) is None:
-            first.named(title).refuse(f"{metric.metric!r} is no name of a metric: letters, digits, _ . and -")
-    if not names:
-        first.place.refuse("no column is a setting")
-    if objective not in {c.metric for c in found.metrics.values()}:
-        first.place.refuse(f"no column is the objective {objective}")
-
-
-def settings_of(row: RawRow, found: Columns, live: LiveSettings) -> dict[str, Value]:
-    """Raises Broken where a cell is no value of its setting."""
-    made: dict[str, Value] = {}
-    for title, column in found.settings.items():
-        cell = row.cells.get(title)
-        if cell is None:
-            row.place.refuse(f"{title}: every row has the same settings, and here is none")
-        try:
-            made[column.setting] = live.parse(column.setting, column.values.get(cell.text, cell.text) + column.unit)
-        except InvalidConfiguration as error:
-            cell.place.refuse(str(error))
-    return made
-
-
-def observations(
-    rows: Iterable[RawRow], mapping: ColumnMapping, found: Columns, live: LiveSettings, objective: str
-) -> list[Observation]:
-    """Each row, parsed and trusted. Raises Broken."""
-    made: list[Observation] = []
-    for row in rows:
-        settings = settings_of(row, found, live)
-        failed = row.failed or _failure(row, mapping)
-        metrics = {} if failed else _metrics(row, found)
-        if failed or objective not in metrics:
-            made.append(Observation.failed(settings, failed or "not_measured"))
-        else:
-            made.append(Observation(settings, metrics))
-    return made
-
-
-def _failure(row: RawRow, mapping: ColumnMapping) -> str | None:
-    for title, texts in mapping.failed.items():
-        if title in row.cells and row.cells[title].text in texts:
-            return f"{title} {row.cells[title].text}"[:200]
-    return None
-
-
-def _metrics(row: RawRow, found: Columns) -> dict[str, float]:
-    made = {}
-    for title, column in found.metrics.items():
-        cell = row.cells.get(title)
-        if cell is not None and cell.text.lower() not in NOT_MEASURED:
-            made[column.metric] = _number(cell) * column.times
-    return made
-
-
-def _number(cell: Cell) -> float:
-    try:
-        number = float(cell.text)
-    except ValueError:
-        cell.place.refuse(f"{cell.text!r} is no number")
-    if not math.isfinite(number):
-        cell.place.refuse(f"{cell.text} is beyond a 64-bit float")
-    return number
+def _check(first: Mapping[str, RawRow], row: RawRow, live: LiveSettings, found: Columns, objective: str) -> None:
+    """Raises Broken for names that are none, and for two columns that are the same."""
+    faults = Faults()
+    settings = {title: column.setting for title, column in found.settings.items()}
+    metrics = {title: column.metric for title, column in found.metrics.items()}
+    for what, named in {"setting": settings, "metric": metrics, "circumstance": found.context}.items():
+        before: dict[str, str] = {}
+        for title, name in named.items():
+            with faults.kept():
+                if what == "setting" and name not in live.rows:
+                    first[title].named(title).refuse(f"{name}: not in the catalogue{did_you_mean(name, live.rows)}")
+                if METRIC.fullmatch(name) is None:
+                    told = "; of a pattern `*` stands for the rest of the name alone" if name.isdigit() else ""
+                    first[title].named(title).refuse(
+                        f"{name!r} is no name of a {what}: it begins with a letter or _, then letters, digits, _ . "
+                        f"and -{told}"
+                    )
+                if name in before:
+                    first[title].named(title).refuse(
+                        f"two columns are the {what} {name}, {before[name]!r} and {title!r}"
+                    )
+            before.setdefault(name, title)
+    faults.settle()
+    if not settings:
+        row.place.refuse("no column is a setting")
+    if objective not in metrics.values():
+        row.place.refuse(f"no column is the objective {objective}{did_you_mean(objective, metrics.values())}")
 
 
 def _setting(column: str | SettingColumn) -> SettingColumn:

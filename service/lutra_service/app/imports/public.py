@@ -21,7 +21,8 @@ from pydantic import Field, ValidationError
 from lutra_service.app.access import audit
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.imports import csv_file
-from lutra_service.app.imports.mapping import ColumnMapping, columns, observations
+from lutra_service.app.imports.mapping import ColumnMapping, columns
+from lutra_service.app.imports.parsed import observations
 from lutra_service.app.imports.raw import Broken, text_of
 from lutra_service.app.imports.workload import Workload, history, unread_server
 from lutra_service.app.memory import learned
@@ -95,7 +96,7 @@ def _history(place: Path, table: Table) -> History:
     rows, objective = csv_file.read(file), Objective(table.metric, table.goal)
     if not rows:
         raise Broken(f"{file}:1:1: there is no row")
-    found = observations(rows, table, columns(table, rows[0], live, objective.metric), live, objective.metric)
+    found = observations(rows, table, columns(table, rows, live, objective.metric), live, objective.metric)
     told: dict[str, Value] = {"engine": table.engine, "engine_version": table.engine_version}
     told["memory_bytes"] = host.memory_bytes
     context = told if table.cores is None else {**told, "cores": table.cores}

@@ -5,18 +5,48 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 from lutra_models.errors import LutraError
 
+MOST_TOLD = 10
+"""Faults of one file that are told each by itself."""
+
 
 class Broken(LutraError):
-    """A file that is not what it should be; the message begins with the file, the line and the column."""
+    """A file that is not what it should be; each fault is a line that begins with the file, the line and the column."""
 
     code = "invalid_request"
+
+
+class Faults:
+    """All that is wrong with a file, so that whoever mends it sees it at once."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+        self.count = 0
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """What is refused inside is one of them."""
+        try:
+            yield
+        except Broken as fault:
+            self.count += 1
+            if len(self._told) < MOST_TOLD:
+                self._told.append(str(fault))
+
+    def settle(self, way_out: str = "") -> None:
+        """Raises Broken where there are any: the first ten, and how many more there are."""
+        if not self.count:
+            return
+        more = self.count - len(self._told)
+        told = [*self._told, *([f"and {more:,} more of this kind"] if more else []), *([way_out] if way_out else [])]
+        raise Broken("\n".join(told))
 
 
 @dataclass(frozen=True)
@@ -94,3 +124,8 @@ def text_of(file: Path) -> str:
 
 def place_at(file: Path, text: str, offset: int) -> Place:
     return Place(str(file), text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1)
+
+
+def as_text(value: object) -> str:
+    """A value of a document as the text of a cell."""
+    return "on" if value is True else "off" if value is False else str(value)

@@ -33,6 +33,7 @@ def take(
 ) -> None:
     """Store what a worker answered for `row`: `configuration`, admitted, and the rest of `result`."""
     told: Document = {**{n: result[n] for n in TOLD}, **{n: result.get(n) for n in TOLD_BESIDE}}
+    told["leaned"] = _leaned(unit, row, result.get("leaned"))
     if session is not None and session.mode == "lab" and session.aim is None:
         told["must_reach"] = result.get("must_reach")
     if result.get("snapshot"):
@@ -45,6 +46,15 @@ def take(
         _in_parts(unit, row, session, at, configuration, told)
     else:
         _proposed(unit, row, at, configuration, told)
+
+
+def _leaned(unit: UnitOfWork, row: Recommendation, told: Document | None) -> Document | None:
+    """With the workloads' ids in place of their places in the request."""
+    ids = None if told is None else unit.requests.get(row.id).payload.get("workloads")
+    if told is None or ids is None:  # a service of an earlier version asked
+        return None
+    on = [{"workload": ids[each["place"]], "weight": each["weight"]} for each in told["on"]]
+    return {**told, "on": sorted(on, key=lambda each: -each["weight"])}
 
 
 def _proposed(
@@ -138,7 +148,8 @@ def _told_apart(told: Document, restart: Mapping[str, Any]) -> tuple[Document, D
     reasons = told["reasons"]
     rest = [r for r in reasons if r["setting"] not in restart]
     part = [r for r in reasons if r["setting"] in restart]
-    alone = {**told, "predictions": {}, "curve": [], "shortened_from": None}
+    leaned = told["leaned"] and {**told["leaned"], "predictions": {}}
+    alone = {**told, "predictions": {}, "curve": [], "shortened_from": None, "leaned": leaned}
     return {**(alone if part and rest else told), "reasons": rest}, {**(alone if rest else told), "reasons": part}
 
 

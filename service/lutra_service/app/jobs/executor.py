@@ -48,7 +48,7 @@ class Compute:
         self._settings = settings
         self._make: MakesWorker = executor or partial(make_worker, settings)
         self._idle: list[Worker] = []
-        self._make_candidates: MakesWorker = executor or partial(candidate_worker, settings)
+        self.make_candidates: MakesWorker = executor or partial(candidate_worker, settings)
         self._candidates: Worker | None = None
         self._loaded = ""
         """The model version that the candidates' worker computed for."""
@@ -136,7 +136,7 @@ class Compute:
                 self._take(waiting, self._idle.pop() if self._idle else self._make())
         if len(busy) == len(running) and self._store.read(lambda u: model_jobs.waiting(u, 1)):
             for waiting in self._store.write(lambda u: model_jobs.claim(u, lease_s, 1)):
-                self._candidates = self._candidates or self._make_candidates()
+                self._candidates = self._candidates or self.make_candidates()
                 self._take(waiting, self._candidates)
 
     def _take(self, waiting: Waiting, worker: Worker) -> None:

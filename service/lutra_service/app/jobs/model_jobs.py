@@ -17,7 +17,8 @@ from lutra_service.app.jobs.job import Job
 from lutra_service.app.jobs.past_sessions import session_payload
 from lutra_service.app.jobs.results import InvalidAnswer, check_predictions, finite
 from lutra_service.app.models import versions
-from lutra_service.app.models.serving import options_of, require_whole
+from lutra_service.app.models.serving import Serving, asked_of, options_of, require_whole
+from lutra_service.app.models.suite import faults
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelJob, Waiting
 from lutra_service.db.store import UnitOfWork
@@ -41,7 +42,7 @@ def job(unit: UnitOfWork, id_: str) -> Job:
     version = unit.models.get(found.model_id)
     require_whole(version)
     options = options_of(version)
-    asked: Document = {"options": options.to_dict(), "step": len(found.results)}
+    asked: Document = {**asked_of(Serving(version, options)), "step": len(found.results)}
     if found.kind == "shadow":
         assert found.recommendation_id is not None
         recommendation = unit.recommendations.get(found.recommendation_id)
@@ -113,7 +114,9 @@ def _add(unit: UnitOfWork, found: ModelJob, told: Document) -> None:
     row = told if done == 0 else {"session": found.sessions[done - 1], **told}
     results = [*found.results, row]
     unit.model_jobs.change(found.id, results=results, lease_until=None)
-    if len(results) > len(found.sessions):
+    if done == 0 and (broken := faults(told["conformance"])):
+        _refuse(unit, found, told, f"it does not pass the conformance suite: {'; '.join(broken)}")
+    elif len(results) > len(found.sessions):
         _end(unit, found, state="done")
         _keep(unit, found, results[0], results[1:])
     unit.publish(found.id, found.model_id)
@@ -128,9 +131,13 @@ def _keep(unit: UnitOfWork, found: ModelJob, suite: Document, sessions: Sequence
     }
     card = scorecard(sessions, suite["conformance"])
     unit.models.change(found.model_id, scorecard=card, data=data, scored_at=unit.now)
-    broken = versions.faults(suite["conformance"])
-    if broken:
-        versions.end_shadow(unit, found.model_id, f"it does not pass the conformance suite: {broken}")
+
+
+def _refuse(unit: UnitOfWork, found: ModelJob, suite: Document, why: str) -> None:
+    """What does not pass the suite is scored on no session, and runs in no shadow."""
+    _end(unit, found, state="failed", error=why[:1000])
+    _keep(unit, found, suite, ())
+    versions.end_shadow(unit, found.model_id, why)
 
 
 def _end(unit: UnitOfWork, found: ModelJob, **values: Any) -> None:

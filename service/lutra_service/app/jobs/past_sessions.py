@@ -1,10 +1,13 @@
-"""Which past sessions a model version is scored on, and what a worker is given of one of them."""
+"""Which past sessions a model version is scored on, and what a worker is given of one of them.
+
+A data set that belongs to no database counts as a session: it has none of its own.
+"""
 
 from __future__ import annotations
 
 from lutra_models import serial
 from lutra_models.digest import fingerprint
-from lutra_models.errors import NotEnoughObservations
+from lutra_models.errors import NotEnoughObservations, NotFound
 from lutra_models.gp.options import Options
 from lutra_models.scores import LEAST_TRIALS
 
@@ -17,8 +20,11 @@ from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelJob
 from lutra_service.db.store import UnitOfWork
 
+DATA_SET = "wl_"
 MOST_SESSIONS = 40
-"""The newest ones."""
+"""The newest ones, and after them data sets."""
+MOST_ROWS = 60
+"""Of a data set, evenly in its order."""
 
 
 def start(unit: UnitOfWork, model_id: str) -> ModelJob:
@@ -32,6 +38,7 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
     if known is not None and known.state == "waiting":
         return known
     sessions = unit.sessions.measured(LEAST_TRIALS, MOST_SESSIONS)
+    sessions += unit.workloads.data_sets(MOST_SESSIONS - len(sessions))
     if not sessions and not version.packages:
         raise NotEnoughObservations(f"no session has {LEAST_TRIALS} measured trials yet: there is nothing to score on")
     made = unit.model_jobs.add(ModelJob(unit.new_id("job"), model_id, "score", "waiting", unit.now, sessions=sessions))
@@ -41,16 +48,28 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
 
 
 def session_payload(unit: UnitOfWork, session_id: str, options: Options) -> Document:
-    """The session's history as it would be seen now, and those of the workloads that it might learn from."""
+    """The session's history as it would be seen now, and those of the workloads that it might learn from. Raises
+    NotFound where a data set is gone."""
+    if session_id.startswith(DATA_SET):
+        return _data_set(unit, session_id)
     session = unit.sessions.get(session_id)
     at = context_of(unit, unit.databases.get(session.database_id), session)
     history = histories.history(unit, at, session)
     leaned_on = choose.likeliest(unit, at.database, session_id, history, options)
     others = [kept for row in leaned_on if (kept := unit.workloads.get(row.id).history) is not None]
-    own = serial.history_to_dict(history, at.server, at.policy)
-    return {
-        "history": own,
-        "others": others,
-        "key": fingerprint([session_id, own]),
-        "trials": len(own["observations"]),
-    }
+    return _payload(session_id, serial.history_to_dict(history, at.server, at.policy), others)
+
+
+def _data_set(unit: UnitOfWork, id_: str) -> Document:
+    """By itself: no database says what it might learn from."""
+    kept = unit.workloads.get(id_).history
+    if kept is None:
+        raise NotFound(f"what was measured of {id_} is kept no longer")
+    rows = kept["observations"]
+    step = max(1, -(-len(rows) // MOST_ROWS))
+    return _payload(id_, {**kept, "observations": rows[::step]}, [])
+
+
+def _payload(id_: str, own: Document, others: list[Document]) -> Document:
+    key = fingerprint([id_, own])
+    return {"history": own, "others": others, "key": key, "trials": len(own["observations"])}

@@ -82,6 +82,16 @@ class _Predictions(_Part):
     predictions: dict[Name, _Prediction] = Field(max_length=200)
 
 
+class _LeanedOn(_Part):
+    place: Count
+    weight: Finite = Field(ge=0, le=1)
+
+
+class _Leaned(_Predictions):
+    on: list[_LeanedOn] = Field(min_length=1, max_length=100)
+    configuration: dict[Name, SettingValue] = Field(min_length=1, max_length=500)
+
+
 class _Answer(_Predictions):
     configuration: dict[Name, SettingValue] = Field(min_length=1, max_length=500)
     origin: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,40}$")]
@@ -92,12 +102,15 @@ class _Answer(_Predictions):
     shortened_from: dict[Name, SettingValue] | None = Field(default=None, min_length=1, max_length=500)
     must_reach: Annotated[Finite, Field(gt=0, le=1e18)] | None = None
     looked_at: _LookedAt | None = None
+    leaned: _Leaned | None = None
 
     @property
     def names(self) -> set[str]:
         """Every setting that it speaks of."""
         added = {name for point in self.curve for name in point.added}
-        return {*self.configuration, *(r.setting for r in self.reasons), *added, *(self.shortened_from or ())}
+        without = () if self.leaned is None else self.leaned.configuration
+        reasons = (r.setting for r in self.reasons)
+        return {*self.configuration, *reasons, *added, *(self.shortened_from or ()), *without}
 
 
 def checked(result: Document, request: Mapping[str, Any]) -> Document:
@@ -109,6 +122,8 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
     strange = sorted(answer.names - _names(request))
     if strange:
         raise InvalidAnswer(f"settings that nobody asked about: {', '.join(strange[:5])}")
+    if answer.leaned is not None and max(on.place for on in answer.leaned.on) >= len(request["past"]):
+        raise InvalidAnswer("it leans on a past workload that it was not given")
     if not finite(result):
         raise InvalidAnswer("the answer, or the model in it, holds numbers that are not finite")
     if answer.snapshot is not None:

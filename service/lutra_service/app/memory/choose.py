@@ -20,11 +20,6 @@ PAST_READINGS = 3
 """Confirmed readings from which others learn from a session."""
 
 
-def past_of(unit: UnitOfWork, database: Database, session_id: str, history: History, options: Options) -> list[str]:
-    """The ids of their models, the likeliest first. Part of the stored request: what is chosen stays chosen."""
-    return [str(row.snapshot_id) for row in likeliest(unit, database, session_id, history, options)]
-
-
 def likeliest(
     unit: UnitOfWork, database: Database, session_id: str, history: History, options: Options
 ) -> Sequence[Remembered]:

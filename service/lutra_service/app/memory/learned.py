@@ -14,6 +14,7 @@ from lutra_models.gp.options import Options
 from lutra_models.history import History
 from lutra_models.serial import history_to_dict
 
+from lutra_service.app.errors import Conflict
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.workloads import Remembered
 from lutra_service.db.schema.records import Database, Session
@@ -111,6 +112,14 @@ def of_session(unit: UnitOfWork, session: Session, database: Database, told: Doc
     }
     unit.workloads.add(Row(id=id_, **made, **values))
     return id_
+
+
+def measured(unit: UnitOfWork, id_: str) -> Document:
+    """The history that a workload was fitted to. Raises NotFound, and Conflict where it is kept no longer."""
+    row = unit.workloads.get(id_)
+    if row.history is None:
+        raise Conflict(f"what was measured of {id_} is kept no longer; its lessons and its signature are")
+    return row.history
 
 
 def imported(unit: UnitOfWork, history: History, engine: str, name: str) -> tuple[str, Outcome]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 from lutra_models import __version__
@@ -16,11 +15,15 @@ from lutra_models.lifecycle import ModelState
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
 from lutra_service.app.errors import Conflict
+from lutra_service.app.models import compared
+from lutra_service.app.models.brought import verify_importable
 from lutra_service.app.models.serving import former, packages_of, require_whole
+from lutra_service.app.models.suite import suite_of
 from lutra_service.common.actor import current_actor
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelVersion
 from lutra_service.db.store import UnitOfWork
+from lutra_service.workers.maker import MakesWorker
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +32,15 @@ MOST_SHADOWS = 4
 """Each fits a model for every recommendation."""
 
 
-def register(unit: UnitOfWork, name: str, text: str, form: Form, note: str = "") -> ModelVersion:
-    """A new candidate of an options document. Raises InvalidOptions, and Conflict where there are too many versions."""
+def importable(text: str, form: Form, make_worker: MakesWorker) -> Options:
+    """An options document, parsed, whose parts can be imported. Raises InvalidOptions."""
     options = read(text, form)
+    verify_importable(options, make_worker)
+    return options
+
+
+def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> ModelVersion:
+    """A new candidate. Raises Conflict where there are too many versions."""
     known = unit.models.listed(MOST_VERSIONS, None)
     if len(known) >= MOST_VERSIONS:
         raise Conflict(f"there are {len(known)} model versions; no more are kept")
@@ -55,21 +64,23 @@ def register(unit: UnitOfWork, name: str, text: str, form: Form, note: str = "")
     return made
 
 
-def promote(unit: UnitOfWork, id_: str) -> ModelVersion:
+def promote(unit: UnitOfWork, id_: str, by_rule: bool = False) -> ModelVersion:
     """It serves from now on, in every process. Raises IllegalTransition, and MissingExtension where it could not.
 
-    Raises Conflict for one that needs a package and has not passed the conformance suite.
+    Raises Conflict for one that needs a package and has not passed the conformance suite; `by_rule`, also for one that
+    is not shown to be better than the champion (`compared.beside_champion`).
     """
     version = unit.models.get(id_)
     require_whole(version)
-    _require_conformance(unit, version)
+    _require_suite(unit, version)
     before = unit.models.champion()
     if before.id == id_:
         raise Conflict(f"{id_} is the champion already")
+    shown = _require_better(unit, version) if by_rule else {}
     unit.models.step(before, ModelState.RETIRED, retired_at=unit.now)
     values = {"former_id": before.id, "promoted_at": unit.now, "retired_at": None, "shadow": False}
     after = unit.models.step(version, ModelState.CHAMPION, **values)
-    _changed(unit, "model.promote", version, after, former=before.id)
+    _changed(unit, "model.promote", version, after, former=before.id, **shown)
     return after
 
 
@@ -106,7 +117,7 @@ def set_shadow(unit: UnitOfWork, id_: str, on: bool) -> ModelVersion:
         raise Conflict(f"{id_} is {version.state}; a candidate alone runs in the shadow")
     if on:
         require_whole(version)
-        _require_conformance(unit, version)
+        _require_suite(unit, version)
         others = [v.id for v in unit.models.shadows() if v.id != id_]
         if len(others) >= MOST_SHADOWS:
             raise Conflict(f"{', '.join(others)} run in the shadow already, and at most {MOST_SHADOWS} may: end one")
@@ -126,24 +137,20 @@ def end_shadow(unit: UnitOfWork, id_: str, why: str) -> None:
         _changed(unit, "model.shadow", version, unit.models.get(id_), why=why)
 
 
-def faults(suite: Sequence[Document]) -> str:
-    """What parts do not keep of the conformance suite; empty where they pass."""
-    return "; ".join(line for part in suite for line in part["faults"])
-
-
-def _require_conformance(unit: UnitOfWork, version: ModelVersion) -> None:
+def _require_suite(unit: UnitOfWork, version: ModelVersion) -> None:
     """What an outsider wrote serves, or runs in the shadow, only after the suite that ours passes."""
-    if not version.packages:
-        return
-    last = unit.model_jobs.newest(version.id)
-    if last is not None and last.state == "failed":
-        raise Conflict(f"the last score of {version.id} failed: {last.error}; `lutra models score` runs it again")
-    told = None if version.scorecard is None else version.scorecard.get("conformance")
-    if told is None:
-        raise Conflict(f"{version.id} needs {_named(version)}, and was not scored: `lutra models score` runs the suite")
-    broken = faults(told)
-    if broken:
-        raise Conflict(f"{version.id} does not pass the conformance suite: {broken}")
+    suite = suite_of(unit, version)
+    if not suite.passed:
+        raise Conflict(f"{version.id} needs {_named(version)}, and {suite.sentence}")
+
+
+def _require_better(unit: UnitOfWork, version: ModelVersion) -> Document:
+    """What showed that it is better, for the audit trail."""
+    beside = compared.beside_champion(unit, version)
+    assert beside is not None
+    if not beside.decision.promotes:
+        raise Conflict(f"{version.id} is not shown to be better than {beside.champion}: {beside.decision.why}")
+    return {"by_rule": beside.decision.why}
 
 
 def _named(version: ModelVersion) -> str:

@@ -136,9 +136,14 @@ def require_known(unit: UnitOfWork, wanted: Selection) -> None:
         unit.databases.get(wanted.database_id)
     if wanted.session_id is not None:
         unit.sessions.get(wanted.session_id)
-    if wanted.engine is not None and wanted.engine not in engines():
-        hint = did_you_mean(wanted.engine, engines())
-        raise InvalidRequest(f"engine: {wanted.engine!r} is none of {', '.join(engines())}{hint}")
+    require_engine(wanted.engine)
+
+
+def require_engine(engine: str | None) -> None:
+    """Raises InvalidRequest for one without a catalogue; None is any."""
+    if engine is not None and engine not in engines():
+        hint = did_you_mean(engine, engines())
+        raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{hint}")
 
 
 def _line(row: Observed, metrics: tuple[str, ...]) -> str | None:
@@ -162,7 +167,7 @@ def _line(row: Observed, metrics: tuple[str, ...]) -> str | None:
 def _written_head(row: Observed) -> str:
     """`_head` as JSON, without its closing brace: what differs from row to row has nothing that JSON would escape."""
     start, end, received = (_quoted(_moment(at)) for at in (row.window_start, row.window_end, row.received_at))
-    of = _same(row.database_id, row.engine, row.session_id, row.recommendation_id)
+    of = _same(row.database_id, row.engine, row.engine_version, row.host, row.session_id, row.recommendation_id)
     rest = _same_rest(row.windows, row.failure, row.p99_source, row.p99_of)
     return f'{{"id": "{WINDOW}{row.id}", {of}, "start": {start}, "end": {end}, "received_at": {received}, {rest}'
 
@@ -172,10 +177,17 @@ def _quoted(text: str | None) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _same(database: str, engine: str, session: str | None, recommendation: str | None) -> str:
-    """What repeats from row to row is written once."""
-    told = {"database": database, "engine": engine, "session": session, "recommendation": recommendation}
-    return json.dumps(told)[1:-1]
+def _same(database: str, engine: str, version: str | None, host: str | None, *of: str | None) -> str:
+    """What repeats from row to row is written once; `of` is the session and the recommendation."""
+    told = {"database": database, "engine": engine, **_server(version, host)}
+    return json.dumps({**told, **dict(zip(("session", "recommendation"), of, strict=True))})[1:-1]
+
+
+@lru_cache(maxsize=1024)
+def _server(version: str | None, host: str | None) -> Document:
+    """What the database's agent last said of the server and its host."""
+    facts = (json.loads(host) if host else None) or {}
+    return {"engine_version": version, "memory_bytes": facts.get("memory_bytes"), "cores": facts.get("cores")}
 
 
 @lru_cache(maxsize=1024)
@@ -208,6 +220,7 @@ def _head(row: Observed) -> Document:
         "id": f"{WINDOW}{row.id}",
         "database": row.database_id,
         "engine": row.engine,
+        **_server(row.engine_version, row.host),
         "session": row.session_id,
         "recommendation": row.recommendation_id,
         "start": _moment(row.window_start),

@@ -15,10 +15,11 @@ from lutra_service.common.documents import Document
 
 Format = Literal["jsonl", "csv", "parquet"]
 HEAD = (
-    *("id", "database", "engine", "session", "recommendation", "start", "end", "received_at", "windows", "failure"),
-    *("p99_source", "p99_of"),
+    *("id", "database", "engine", "engine_version", "memory_bytes", "cores", "session", "recommendation"),
+    *("start", "end", "received_at", "windows", "failure", "p99_source", "p99_of"),
 )
 MOMENTS = ("start", "end", "received_at")
+FACTS = ("memory_bytes", "cores")
 GROUP_BYTES = 64 << 20
 """What is written together in a Parquet file: its end names every column of every group."""
 
@@ -92,7 +93,7 @@ def _parquet(found: Observations) -> Iterator[bytes]:
 
 
 def _schema(pa: Any, columns: Columns) -> Any:
-    plain = {**dict.fromkeys(HEAD, pa.string()), "windows": pa.int64()}
+    plain = {**dict.fromkeys(HEAD, pa.string()), "windows": pa.int64(), **dict.fromkeys(FACTS, pa.float64())}
     moments = dict.fromkeys(MOMENTS, pa.timestamp("us", "UTC"))
     told = {title: _type(pa, sorts) for title, _, _, sorts in columns.named()}
     return pa.schema({**plain, **moments, **told})

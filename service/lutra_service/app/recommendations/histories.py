@@ -6,12 +6,13 @@ from collections import Counter
 from dataclasses import replace
 
 from lutra_models.evidence import Evidence, TurnedDown
-from lutra_models.history import History, Observation, Window
-from lutra_models.knobs import Configuration, KnobSpace, Value
+from lutra_models.history import CIRCUMSTANCE, History, Observation, Window
+from lutra_models.knobs import Configuration, Knob, KnobSpace, Value
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.serial import turned_down_from_dict
+from lutra_models.serial.knobs import knob_from_dict
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.databases.symptoms import evidence_of
@@ -34,21 +35,34 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     rows = [] if evidence is None else unit.recommendations.of_kind(session.id, list(Kind))
     changed = trial_record.changed_from(session, rows)
     space = at.space if evidence is None else at.space_for({*_asked(evidence), *changed})
+    covariates, active = _covariates(unit, session), at.active
+    if covariates:
+        space = KnobSpace([*space, *covariates], space.rules)
+        active = Configuration({**{k.name: stays for k, stays in covariates.items()}, **active})
     seen = observations(unit, session, space)
     return History(
         space,
         session.judged,
         limits=session.judged_limits,
         observations=_with_aims(session, seen),
-        current=at.active,
-        starts=_starts(unit, at, session, seen),
+        current=active,
+        starts=_starts(unit, at, active, session, seen),
         context=context(at),
         answers=_answers(unit, session),
-        baseline=None if session.baseline is None else at.active.replace({**changed, **session.baseline}),
+        baseline=None if session.baseline is None else active.replace({**changed, **session.baseline}),
         aim=session.aim,
         evidence=evidence,
         turned_down=() if evidence is None else _turned_down(unit, session.database_id),
     )
+
+
+def _covariates(unit: UnitOfWork, session: Session) -> dict[Knob, Value]:
+    """What was imported and cannot move here, each with its value in the imported workload; none while it runs."""
+    learned = None if session.ended_at is None else unit.workloads.history_of_session(session.id)
+    if learned is None:
+        return {}
+    knobs = map(knob_from_dict, learned["knobs"])
+    return {k: learned["current"][k.name] for k in knobs if k.applies == "fixed"}
 
 
 def _evidence(unit: UnitOfWork, at: ServerContext, session: Session) -> Evidence:
@@ -95,16 +109,20 @@ def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, 
     return found
 
 
-def _starts(unit: UnitOfWork, at: ServerContext, session: Session, seen: list[Observation]) -> list[Configuration]:
-    """The rule-based configuration, as it was measured once it was; none where it failed or somebody turned it down."""
-    rule_based = at.active.replace(at.live.rule_based(at.policy, at.known))
+def _starts(
+    unit: UnitOfWork, at: ServerContext, active: Configuration, session: Session, seen: list[Observation]
+) -> list[Configuration]:
+    """The rule-based configuration over the active one, as it was measured once it was; none where it failed or
+    somebody turned it down.
+    """
+    rule_based = active.replace(at.live.rule_based(at.policy, at.known))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
         asked = Configuration(row.configuration or {})
         if row.origin == Origin.RULE_BASED and trial_record.counts(row):
             if row.state not in (State.APPLIED, State.CONFIRMED):
                 return []
-            active = Configuration({**asked, **(row.outcome.active if row.outcome else {})})
-            return [o.configuration for o in seen if o.completed and not active.changes_to(o.configuration)][:1]
+            made = Configuration({**asked, **(row.outcome.active if row.outcome else {})})
+            return [o.configuration for o in seen if o.completed and not made.changes_to(o.configuration)][:1]
         same = asked == rule_based.restrict(at.space.names)
         if same and row.state == State.REJECTED and row.decided_by is not None:
             return []
@@ -128,9 +146,12 @@ def observations(unit: UnitOfWork, session: Session, space: KnobSpace) -> list[O
 
 def observation(report: StoredReport, session: Session, space: KnobSpace) -> Observation | None:
     """A report as an observation; None where it says nothing of a configuration over this space."""
-    if report.configuration is None or any(name not in report.configuration for name in space.names):
+    context = {n: v for n, v in (report.context or {}).items() if CIRCUMSTANCE + n not in space} or None
+    covariates = {CIRCUMSTANCE + n: v for n, v in (report.context or {}).items() if CIRCUMSTANCE + n in space}
+    known = {**(report.configuration or {}), **covariates}
+    if report.configuration is None or any(name not in known for name in space.names):
         return None
-    configuration, context = Configuration(report.configuration).restrict(space.names), report.context or None
+    configuration = Configuration(known).restrict(space.names)
     if report.failure is not None:
         return Observation.failed(configuration, report.failure, context=context)
     metrics = targets_of(report, session)

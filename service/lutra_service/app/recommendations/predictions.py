@@ -35,7 +35,9 @@ def of_changes(
     The prediction for no change is no answer to what it does not know. Empty, too, where the server no longer reports a
     setting that the model needs.
     """
-    changed, asked = active.changes_to(settings), active.replace(settings)
+    home = model.encoding.decode(model.home)
+    stays = home.restrict(k.name for k in model.encoding.knobs if k.applies == "fixed")
+    changed, asked = active.changes_to(settings), stays.replace(active).replace(settings)
     unseen, seen = model.unseen(changed), [k.name for k in model.encoding.knobs]
     if (changed and len(unseen) == len(changed)) or any(name not in asked for name in seen):
         return {}

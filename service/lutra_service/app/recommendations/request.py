@@ -20,7 +20,7 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.lifecycle.session_steps import wake
 from lutra_service.app.live import observed
-from lutra_service.app.memory import choose as memory
+from lutra_service.app.memory import choose, leaning
 from lutra_service.app.models.serving import Serving, asked_of, serving
 from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted
@@ -191,9 +191,17 @@ def _payload(
         "safe": at.mode != "lab",
         "max_changes": session.max_changes,
         "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),
-        "past": memory.past_of(unit, at.database, session.id, seen, served.options),
+        **_past(unit, at, session, seen, served),
         **asked_of(served),
     }
+
+
+def _past(unit: UnitOfWork, at: ServerContext, session: Session, seen: History, served: Serving) -> Document:
+    """The ids of the workloads that it may lean on and of their models, the likeliest first: what is chosen stays
+    chosen. None where the past harms the session."""
+    harmed = leaning.harms(unit, session)
+    rows = [] if harmed else choose.likeliest(unit, at.database, session.id, seen, served.options)
+    return {"workloads": [row.id for row in rows], "past": [str(row.snapshot_id) for row in rows]}
 
 
 def _left_to_explore(unit: UnitOfWork, session: Session) -> int:

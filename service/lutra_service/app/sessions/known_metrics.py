@@ -40,11 +40,14 @@ def unmeasured(unit: UnitOfWork, database: Database, asked: TuningSession) -> fr
 
 
 def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
-    """Raises InvalidRequest where the session is about a metric that nothing measures, or a load that nobody makes.
+    """Raises InvalidRequest where the session is about a metric that nothing measures, or against its direction, or a
+    load that nobody makes.
 
     The usual metrics may be an objective also where nothing reads them yet: what findings speak for needs none of them,
     and the session says why it is not read. A limit that nobody reads would promise what nobody keeps.
     """
+    if (wrong := asked.objective.refusal) is not None:
+        raise InvalidRequest(f"objective.goal: {wrong}")
     if (missing := missing_load(database, asked.aim)) is not None:
         raise InvalidRequest(missing)
     if asked.aim is not None:

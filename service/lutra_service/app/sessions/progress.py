@@ -10,9 +10,11 @@ from lutra_models.history import Mode
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
+from lutra_models.scores import Comparison
 
 from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.live import objectives, observed, outages, settled, unheard, verdicts
+from lutra_service.app.memory import leaning
 from lutra_service.app.recommendations import directives, histories, request, trial_record, verification
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
@@ -36,6 +38,7 @@ class Progress:
     effective_mode: Mode
     events: list[Event]
     verification: Verification | None
+    leaning: Comparison
 
 
 def progress(unit: UnitOfWork, session: Session) -> Progress:
@@ -55,6 +58,7 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
         effective_mode=effective_mode(unit.databases.get(session.database_id), session),
         events=unit.events.of_session(session.id),
         verification=verification.of_session(unit, session, rows),
+        leaning=leaning.of_session(unit, session),
     )
 
 

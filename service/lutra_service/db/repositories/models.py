@@ -89,14 +89,15 @@ class ModelJobs(Repository[ModelJob]):
         where = [c.model_id == model_id, c.state == "waiting", *([] if kind is None else [c.kind == kind])]
         self._update(*where, state="failed", error=error[:1000], ended_at=now, lease_until=None)
 
-    def compared(self, model_id: str) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-        """The newest predictions in the shadow that were then measured: those, what served predicted, the readings."""
+    def compared(self, model_id: str) -> list[tuple[str | None, dict[str, Any], dict[str, Any], dict[str, Any]]]:
+        """The newest predictions in the shadow that were then measured: by session, those, what served predicted and
+        the readings."""
         c, r = self.table.c, RecommendationRow.__table__.c
         found = (
-            select(c.predictions, r.predictions, r.measured)
+            select(r.session_id, c.predictions, r.predictions, r.measured)
             .join(RecommendationRow, r.id == c.recommendation_id)
             .where(c.model_id == model_id, c.kind == "shadow", c.state == "done", r.measured.is_not(None))
             .order_by(c.id.desc())
             .limit(MEASURED)
         )
-        return [(mine or {}, served or {}, measured) for mine, served, measured in self._db.execute(found)]
+        return [(of, mine or {}, served or {}, measured) for of, mine, served, measured in self._db.execute(found)]

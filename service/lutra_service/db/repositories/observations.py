@@ -25,6 +25,7 @@ _PLAIN = (
     *(_C.id, _C.database_id, _C.session_id, _C.recommendation_id, _C.received_at, _C.window_start, _C.window_end),
     *(_C.windows, _C.failure, _C.p99_source, _C.p99_of, _C.ended_early),
 )
+_SERVER = (_DATABASES.c.engine, _DATABASES.c.engine_version, sql_cast(_DATABASES.c.host, Text).label("host"))
 _TEXTS = tuple(sql_cast(_C[name], Text).label(name) for name in ("configuration", "metrics", "context"))
 _KNOWN = and_(_C.configuration.is_not(None), or_(_C.window_end.is_not(None), _C.failure.is_not(None)))
 """A window, or a failure, under settings that are known."""
@@ -56,7 +57,7 @@ class Observations:
 
 
 def _asked(wanted: Selection) -> Select[Any]:
-    asked = select(*_PLAIN, *_TEXTS, _DATABASES.c.engine).where(_KNOWN)
+    asked = select(*_PLAIN, *_TEXTS, *_SERVER).where(_KNOWN)
     asked = asked.join_from(_REPORTS, _DATABASES, _DATABASES.c.id == _C.database_id)
     if wanted.database_id is not None:
         asked = asked.where(_C.database_id == wanted.database_id)

@@ -18,7 +18,7 @@ from lutra_service.db.schema.records import Recommendation, Waiting
 from lutra_service.db.schema.tables import RecommendationRow
 
 SHOWN_TO_DECIDE = ("before", "predictions", "reasons", "memory", "changes", "warnings")
-SHOWN_BESIDE = ("curve", "shortened_from", "looked_at", "turned_down")
+SHOWN_BESIDE = ("curve", "shortened_from", "looked_at", "turned_down", "leaned")
 OUTLINED = (*SHOWN_TO_DECIDE, *SHOWN_BESIDE)
 
 
@@ -87,6 +87,14 @@ class Recommendations(Repository[Recommendation]):
         if states is not None:
             where.append(c.state.in_(states))
         return self._many(select(self.table).where(*where).order_by(c.id))
+
+    def leaned(self, session_id: str) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+        """Of a session's measured recommendations that leaned on past workloads, in order: what was predicted, what
+        would have been without them, and what was measured."""
+        c = self.table.c
+        where = (c.session_id == session_id, c.leaned.is_not(None), c.measured.is_not(None))
+        found = self._db.execute(select(c.predictions, c.leaned, c.measured).where(*where).order_by(c.id))
+        return [(told or {}, leaned["predictions"], measured) for told, leaned, measured in found]
 
     def last_ended(
         self, session_id: str, kinds: Sequence[str], since: datetime, made_since: datetime, count: int

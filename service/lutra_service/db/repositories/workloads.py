@@ -58,11 +58,21 @@ class Workloads(Repository[Workload]):
     def id_of_session(self, session_id: str) -> str | None:
         return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
 
+    def history_of_session(self, session_id: str) -> Document | None:
+        """The history that what it taught was fitted to; None where that is not known."""
+        found = self._db.execute(select(_C.history).where(_C.session_id == session_id)).scalar()
+        return None if found is None else unpack(found)
+
     def imported(self, engine: str, *, key: str | None = None, name: str | None = None) -> str | None:
         """The data set of this content, or of this name, which belongs to no database."""
         same = _C.name == name if key is None else _C.key == key
         asked = select(_C.id).where(same, _C.engine == engine, _C.database_id.is_(None))
         return self._db.execute(asked).scalar()
+
+    def data_sets(self, limit: int) -> list[str]:
+        """Ids of those that belong to no database and whose history is kept, newest first."""
+        asked = select(_C.id).where(_C.database_id.is_(None), _C.history.is_not(None))
+        return list(self._db.execute(asked.order_by(_C.id.desc()).limit(limit)).scalars())
 
     def siblings(self, database_id: str) -> list[Remembered]:
         """Those of a database that were not merged, the oldest first."""

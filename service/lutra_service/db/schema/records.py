@@ -210,6 +210,7 @@ class Recommendation:
     turned_down_at: datetime | None = None
     model_version: str | None = None
     judgement: Document | None = None
+    leaned: Document | None = None
 
     @property
     def is_active(self) -> bool:
@@ -295,6 +296,8 @@ class Observed:
     session_id: str | None
     recommendation_id: str | None
     engine: str
+    engine_version: str | None
+    host: str | None
     received_at: datetime
     window_start: datetime | None
     window_end: datetime | None

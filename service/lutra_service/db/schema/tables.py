@@ -199,7 +199,8 @@ class RecommendationRow(Table):
     did not want of it, or not any more (`lutra_models.evidence.TurnedDown`), and `reason` why. `judgement` is what it
     did at like load (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it
     as a directive; one that was withdrawn after that keeps its state until this agent's outcome is known.
-    `model_version` computed it; none where nothing was computed, or before there were versions.
+    `model_version` computed it; none where nothing was computed, or before there were versions. `leaned` names the past
+    workloads that it leans on with their weights, the configuration without them, and what that model predicts.
     """
 
     __tablename__ = "recommendations"
@@ -259,6 +260,7 @@ class RecommendationRow(Table):
     turned_down_at: Mapped[datetime | None]
     model_version: Mapped[str | None] = mapped_column(String(40))
     judgement: Mapped[Document | None]
+    leaned: Mapped[Document | None]
 
 
 class RequestRow(Table):

@@ -7,15 +7,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
-from lutra_models.errors import InvalidReport
+from lutra_models.errors import InvalidReport, NotEnoughObservations
+from lutra_models.gp import fit
 from lutra_models.history import Observation
 from lutra_models.metrics import Objective
 from lutra_models.server import Host
-from lutra_service.app.imports import csv_file, json_files, mapping, raw
+from lutra_service.app.errors import InvalidRequest
+from lutra_service.app.imports import csv_file, json_files, mapping, parsed, raw
 from lutra_service.app.imports.raw import Broken, RawRow
-from lutra_service.app.imports.workload import Workload, sampled, unread_server
+from lutra_service.app.imports.workload import Workload, history, sampled, unread_server
 from lutra_service.cli import main
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
@@ -34,8 +37,8 @@ def understood(
         file = folder / "mapping.toml"
         file.write_text(told)
     meant = mapping.mapping_of(file)
-    columns = mapping.columns(meant, rows[0], LIVE, objective)
-    return mapping.observations(rows, meant, columns, LIVE, objective)
+    columns = mapping.columns(meant, rows, LIVE, objective)
+    return parsed.observations(rows, meant, columns, LIVE, objective)
 
 
 def table(folder: Path, text: str) -> list[RawRow]:
@@ -249,3 +252,92 @@ def test_of_a_broken_file_nothing_is_stored(tmp_path: Path, monkeypatch: pytest.
     store = Store(make_engine(url))
     assert store.read(lambda unit: (unit.databases.listed(5, None), unit.audit.listed(5, None, None, None))) == ([], [])
     store.close()
+
+
+def test_every_fault_is_told_at_once_the_first_ten_each_by_itself(tmp_path: Path) -> None:
+    with pytest.raises(Broken) as refused:
+        understood(table(tmp_path, "wrk_mem,mystery,work_mem,tps\n1,1,4096,1\n"))
+    assert "t.csv:1:1: the column 'wrk_mem' is no setting" in str(refused.value)
+    assert "t.csv:1:2: the column 'mystery' is no setting" in str(refused.value)
+    many = ",".join(f"made_up_{n}" for n in range(45))
+    with pytest.raises(Broken) as refused:
+        understood(table(tmp_path, f"{many},work_mem,tps\n{'1,' * 45}4096,1\n"))
+    assert "and 35 more of this kind" in str(refused.value)
+    assert "'made_up_44'" in str(refused.value)
+    with pytest.raises(Broken) as refused:
+        understood(table(tmp_path, "work_mem,tps\nmuch,1\n4096,fast\n" + "4096,-1\n" * 10))
+    first, second, *others, last = str(refused.value).splitlines()
+    assert "t.csv:2:1: work_mem: 'much' is not a number; it takes B, kB, MB" in first
+    assert second.endswith("t.csv:3:2: 'fast' is no number")
+    assert len(others) == 8
+    assert last == "and 2 more of this kind"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("work_mem;tps\n4096;1\n", "t.csv:1:1: the columns seem to be separated by semicolons, and commas are wanted"),
+        (
+            "shared_buffers,tps\n100TB,1\n",
+            "t.csv:2:1: shared_buffers: 100TB is outside what the server takes",
+        ),
+        ("work_mem,tps\n-64,1\n", "t.csv:2:1: work_mem: -64 is outside what the server takes"),
+        ("work_mem,tps\n64,-5\n", "t.csv:2:2: tps: -5 is no reading: a metric is a number from 0 to 1e18"),
+        ("work_mem,tps\n64,1e308\n", "t.csv:2:2: tps: 1e308 is no reading"),
+    ],
+)
+def test_what_no_server_takes_and_nobody_measures_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(Broken, match=told):
+        understood(table(tmp_path, text))
+
+
+def test_a_pattern_that_leaves_no_name_says_what_it_stands_for(tmp_path: Path) -> None:
+    with pytest.raises(Broken, match=r"'0' is no name of a metric: .*of a pattern `\*` stands for the rest"):
+        understood(table(tmp_path, "work_mem,tps,m0\n64,1,2\n"), 'metrics."m*" = "*"', folder=tmp_path)
+
+
+@pytest.mark.parametrize(("word", "value"), [("on", "pglz"), ("TRUE", "pglz"), ("no", "off"), ("LZ4", "lz4")])
+def test_an_option_has_the_words_that_the_server_takes(word: str, value: str) -> None:
+    assert LIVE.parse("wal_compression", word) == value
+
+
+ROWS = """work_mem,data_sync_retry,jit,cores,vm,tps
+64,on,on,4,a,1
+128,off,on,8,a,2
+256,on,on,16,a,3
+512,off,on,4,a,4
+"""
+TPS = Objective("tps", "maximize")
+
+
+def workload(folder: Path, text: str, objective: Objective = TPS) -> Workload:
+    rows, meant = table(folder, text), mapping.ColumnMapping(context={"vm": "machine"})
+    columns = mapping.columns(meant, rows, LIVE, objective.metric)
+    return Workload("past", "t.csv", LIVE, objective, parsed.observations(rows, meant, columns, LIVE, objective.metric))
+
+
+def test_what_cannot_move_here_is_a_covariate_and_every_column_has_its_fate(tmp_path: Path) -> None:
+    made = workload(tmp_path, ROWS)
+    learned = history(made, made.context)
+    assert learned.space.names == ("work_mem", "data_sync_retry", "context.cores")
+    assert learned.space.fixed == ("data_sync_retry", "context.cores")
+    assert [o.configuration["context.cores"] for o in learned.observations] == [4, 8, 16, 4]
+    assert learned.context == {**LIVE.server.circumstances, "machine": "a"}
+    assert list(made.fates({"id": "as the mapping says"}).lines()) == [
+        "learned from: work_mem",
+        "covariates (they cannot move here: learned from, never proposed): data_sync_retry, context.cores",
+        "the same in every row (nothing to learn): jit, machine",
+        "metrics: tps",
+        "ignored, as the mapping says: id",
+    ]
+    model = fit(learned, rng=np.random.default_rng(0))
+    assert {tuple(r.configuration[n] for n in learned.space.fixed) for r in model.recommend(3)} == {("on", 4)}
+
+
+def test_rows_that_teach_nothing_and_a_goal_against_its_metric_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotEnoughObservations, match="at least 3 rows that measured tps are wanted, got 2"):
+        workload(tmp_path, "work_mem,tps\n64,1\n128,2\n256,\n")
+    with pytest.raises(InvalidRequest, match="every setting has one value in all rows"):
+        workload(tmp_path, "work_mem,tps\n64,1\n64,2\n64,3\n")
+    with pytest.raises(InvalidRequest, match="p99_ms: less of it is better, so the goal is minimize, got maximize"):
+        workload(tmp_path, "work_mem,p99_ms\n64,1\n128,2\n256,3\n", Objective("p99_ms", "maximize"))

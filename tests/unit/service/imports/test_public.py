@@ -124,4 +124,4 @@ def leaning(store: Store, engine: str, past: str) -> int:
     space = KnobSpace([Knob("innodb_thread_concurrency", Number(4, 128, log=True, integer=True, special=(0,)))])
     seen = [Observation({"innodb_thread_concurrency": n}, {"qps": 100.0 * n}) for n in (4, 8, 16)]
     history = History(space, Objective("qps", "maximize"), observations=seen)
-    return len(store.read(lambda unit: choose.past_of(unit, database, "ts_none", history, DEFAULT)))
+    return len(store.read(lambda unit: choose.likeliest(unit, database, "ts_none", history, DEFAULT)))

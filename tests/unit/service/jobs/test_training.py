@@ -140,7 +140,7 @@ def database(store: Store, name: str, engine: str = "postgresql", past: str = "l
 
 
 def leant_on(store: Store, asking: records.Database) -> int:
-    return len(store.read(lambda u: choose.past_of(u, asking, "ts_none", history(150.0), DEFAULT)))
+    return len(store.read(lambda u: choose.likeliest(u, asking, "ts_none", history(150.0), DEFAULT)))
 
 
 def test_what_was_imported_is_leant_on_by_every_database_of_the_engine_that_learns_from_others(store: Store) -> None:
@@ -178,7 +178,7 @@ def test_what_was_never_committed_is_leant_on_by_nobody(store: Store) -> None:
     def ghost(u: Any) -> None:
         row = u.workloads.page(limit=1)[0]
         u.workloads.add(replace(row, id="wl_zzz", key="other", changed_at=u.now))
-        assert len(choose.past_of(u, one, "ts_none", history(150.0), DEFAULT)) == 2
+        assert len(choose.likeliest(u, one, "ts_none", history(150.0), DEFAULT)) == 2
         raise Undone
 
     with pytest.raises(Undone):
@@ -209,7 +209,9 @@ def test_who_may_see_few_of_the_likeliest_is_given_the_likeliest_that_it_may_see
     train(store, Learning())
     store.write(lambda u: u.workloads.learn(own, u.now, database_id=closed.id))
     mine = store.read(lambda u: u.workloads.get(own)).snapshot_id
-    assert store.read(lambda u: choose.past_of(u, closed, "ts_none", history(150.0), DEFAULT)) == [mine]
+    assert [
+        r.snapshot_id for r in store.read(lambda u: choose.likeliest(u, closed, "ts_none", history(150.0), DEFAULT))
+    ] == [mine]
 
 
 def test_what_the_memory_uses_stays_and_what_it_has_no_room_for_goes(store: Store) -> None:

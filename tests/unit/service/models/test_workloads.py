@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lutra_models.gp.memory.index import Index
 from lutra_models.gp.memory.question import Question
+from lutra_models.serial import history_from_dict
 
 from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running
 
@@ -60,6 +61,9 @@ def test_each_session_leaves_a_workload_that_is_listed_and_compared(service: Ser
     assert (alike["workload"], alike["name"]) == (other["id"], "one")
     assert alike["distance"] >= 0
     assert service.code("GET", "/v1/workloads/wl_none/nearest") == (404, "not_found")
+    told = history_from_dict(service.take("GET", f"/v1/workloads/{newest['id']}/history"))
+    assert len(told.completed) == newest["observations"]
+    assert told.objective.metric == newest["metric"]
 
 
 def test_the_memory_is_the_fleets_and_not_a_databases(service: Service) -> None:
@@ -67,7 +71,7 @@ def test_the_memory_is_the_fleets_and_not_a_databases(service: Service) -> None:
     (workload,) = service.take("GET", "/v1/workloads")["items"]
     made = service.take("POST", f"/v1/databases/{agent.database}/tokens", {"name": "t", "scopes": ["read"]})
     bound = service.as_bearer(made["token"])
-    for path in ("/v1/workloads", f"/v1/workloads/{workload['id']}/nearest"):
+    for path in ("/v1/workloads", f"/v1/workloads/{workload['id']}/nearest", f"/v1/workloads/{workload['id']}/history"):
         assert bound.code("GET", path) == (403, "forbidden")
 
 

@@ -39,7 +39,16 @@ TABLES = pytest.mark.parametrize("table", ["csv", "parquet"])
 def observed(number: int, **documents: Any) -> Observed:
     """A row whose `configuration`, `metrics` and `context` are what is given."""
     texts: Any = {name: json.dumps(documents.get(name, {})) for name in ("configuration", "metrics", "context")}
-    nothing = ("session_id", "recommendation_id", "failure", "p99_source", "p99_of", "ended_early")
+    nothing = (
+        "session_id",
+        "recommendation_id",
+        "failure",
+        "p99_source",
+        "p99_of",
+        "ended_early",
+        "engine_version",
+        "host",
+    )
     moments = dict.fromkeys(("received_at", "window_start", "window_end"), NOW)
     told: Any = {"database_id": "db_1", "engine": "postgresql", "windows": 1, **dict.fromkeys(nothing), **moments}
     return Observed(id=number, **told, **texts)

@@ -69,8 +69,8 @@ def learned_from(service: Service, agent: Agent) -> list[str]:
     history = History(space, Objective("qps", "maximize"))
 
     def read(u: Any) -> list[str]:
-        ids = choose.past_of(u, u.databases.get(agent.database), "ts_new", history, DEFAULT)
-        return [u.snapshots.get(id_).database_id for id_ in ids]
+        found = choose.likeliest(u, u.databases.get(agent.database), "ts_new", history, DEFAULT)
+        return [u.snapshots.get(row.snapshot_id).database_id for row in found]
 
     return service.store.read(read)
 

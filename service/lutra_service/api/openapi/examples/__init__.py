@@ -39,6 +39,7 @@ from lutra_service.api.openapi.examples.databases import (
 )
 from lutra_service.api.openapi.examples.memory import alike, effect, lesson, workload
 from lutra_service.api.openapi.examples.models import (
+    beside_champion,
     conformance,
     data,
     in_shadow,
@@ -61,6 +62,8 @@ from lutra_service.api.openapi.examples.tuning import (
     history,
     identity,
     judgement,
+    leaning,
+    leans_on,
     limit,
     load,
     looked_at,
@@ -138,6 +141,7 @@ EXAMPLES: dict[str, Example] = {
     "GuardrailBody": told_guardrail,
     "GuardrailsBody": {"guardrails": {"p99": told_guardrail}, "firing": []},
     "HistoryAnswer": history,
+    "WorkloadHistoryAnswer": {n: told for n, told in history.items() if n not in ("server", "policy")},
     "Host": host,
     "HostRollback": report["rolled_back"][0],
     "Identity": identity,
@@ -146,6 +150,13 @@ EXAMPLES: dict[str, Example] = {
     "LimitBody": limit,
     "ComparisonAnswer": comparison,
     "JudgementAnswer": judgement,
+    "LeaningAnswer": leaning,
+    "LeansOnAnswer": leans_on,
+    "PastWorkloadAnswer": leans_on["workloads"][0],
+    "BesideChampionAnswer": beside_champion,
+    "JudgedAnswer": beside_champion["judged"][0],
+    "Promoting": {"by_rule": True},
+    "SuiteAnswer": model["suite"],
     "LookedAtAnswer": looked_at,
     "MustReach": directive["must_reach"],
     "LoadBody": load,

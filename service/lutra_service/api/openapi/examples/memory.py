@@ -6,14 +6,23 @@ from lutra_service.api.openapi.examples.common import DATABASE, EVENING, LATER, 
 
 effect: Example = {
     "setting": "work_mem",
+    "baseline": 4096,
     "values": [1024, 4096, 16384, 65536, 262144],
-    "gains": [-0.11, -0.04, 0.02, 0.06, 0.07],
+    "gains": [-0.07, 0.0, 0.06, 0.1, 0.11],
+    "deviations": [0.02, 0.0, 0.02, 0.03, 0.03],
     "deviation": 0.02,
+    "serves": None,
+    "chance": 0.002,
+    "certain": True,
+    "best": 262144,
+    "gain": 0.11,
+    "low": 0.06,
+    "high": 0.16,
     "log": True,
     "choice": False,
     "special": 0,
 }
-lesson: Example = {"log": True, "low": 6.4, "high": 6.9, "rest": 0.004, "effects": [effect]}
+lesson: Example = {"log": True, "goal": "maximize", "low": 6.4, "high": 6.9, "rest": 0.004, "effects": [effect]}
 workload: Example = {
     "id": "wl_01m80d4s387knw3w7ehz98",
     "name": "shop",

@@ -15,6 +15,7 @@ model: Example = {
     "serves": False,
     "missing": [],
     "shadow": True,
+    "suite": {"state": "passed", "faults": []},
     "package_version": __version__,
     "packages": [package],
     "fingerprint": "0f3a9c6b2d81e457",
@@ -39,8 +40,10 @@ _means: Example = {
     "error": 0.05,
     "rank_correlation": 0.7,
     "regret": 0.02,
+    "missed": 0.41,
+    "missed_live": 0.63,
 }
-session_score: Example = {"session": SESSION, "n": 120, **_means}
+session_score: Example = {"session": SESSION, "key": "c1f0a4d97be83526", "n": 120, **_means}
 scorecard: Example = {
     **_means,
     "sessions": 1,
@@ -53,6 +56,27 @@ scorecard: Example = {
 }
 _shadow: Example = {"n": 24, "held_90": 0.92, "width_90": 0.3, "log_score": 0.8, "error": 0.06}
 in_shadow: Example = {"candidate": _shadow, "served": {**_shadow, "log_score": 0.7}}
+_log_score: Example = {
+    "source": "past_sessions",
+    "measure": "log_score",
+    "judges": ["calibration", "drift", "surrogate", "targets", "transfer"],
+    "sessions": 24,
+    "mean": 0.21,
+    "low": 0.06,
+    "high": 0.36,
+    "level": 0.975,
+    "verdict": "better",
+    "needed": 0,
+    "sentence": "forecasts of past sessions, by log score: better, +0.210 (+0.060 to +0.360) over 24 sessions",
+}
+beside_champion: Example = {
+    "champion": "mv_0000000000000000000000",
+    "changed": ["surrogate"],
+    "not_judged": [],
+    "judged": [_log_score],
+    "promotes": True,
+    "why": _log_score["sentence"],
+}
 model_detail: Example = {
     **model,
     "scored_at": LATER,
@@ -61,4 +85,5 @@ model_detail: Example = {
     "data": data,
     "scoring": scoring,
     "in_shadow": in_shadow,
+    "beside_champion": beside_champion,
 }

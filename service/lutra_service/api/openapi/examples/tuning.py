@@ -67,6 +67,7 @@ session: Example = {
     **p99,
     "message": "",
     "verification": None,
+    "leaning": None,
     "events": [shown_event],
     "created_at": EVENING,
     "ended_at": None,
@@ -175,6 +176,24 @@ comparison: Example = {
     "sentence": "p99_ms 18 % lower, better (90 % interval: 25 % lower to 10 % lower), by 12 windows against 60 before",
 }
 judgement: Example = {**comparison, "follows": "", "together": None}
+leans_on: Example = {
+    "workloads": [{"workload": "wl_0d9k3v8m2q7r1t5w4x6z8b", "name": "last year's shop", "weight": 0.62}],
+    "without": {"work_mem": 6144},
+    "differs": ["work_mem"],
+    "predictions": {},
+    "sentence": "It leans on a past workload: last year's shop (weight 0.62). "
+    "Without, it would propose work_mem = 6144.",
+}
+leaning: Example = {
+    "trials": 9,
+    "mean": 0.31,
+    "low": 0.07,
+    "high": 0.55,
+    "level": 0.8,
+    "verdict": "better",
+    "sentence": "Past workloads help: the log score of its forecasts is +0.31 (+0.07 to +0.55) with past workloads, "
+    "over 9 trials.",
+}
 recommendation: Example = {
     **shared,
     "id": RECOMMENDATION,
@@ -184,6 +203,7 @@ recommendation: Example = {
     "kind": "search",
     "shortened_from": None,
     "must_reach": 12.6,
+    "leans_on": leans_on,
     "looked_at": looked_at,
     "judgement": judgement,
     "before": {"work_mem": 4096},

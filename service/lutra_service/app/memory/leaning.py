@@ -1,0 +1,56 @@
+"""Whether the past workloads that a session leans on help it: its forecasts with them against those without.
+
+Each recommendation that leans on some keeps both forecasts of its settings. What is measured then says which was the
+better one. A session whose forecasts are worse with the past learns from itself alone from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_models.scores import Comparison, Forecast, compared
+
+from lutra_service.db.schema.records import Session
+from lutra_service.db.store import UnitOfWork
+
+LEVEL = 0.8
+"""To stop without need costs less than to be led astray: the interval is narrower than that of a promotion."""
+
+
+def of_session(unit: UnitOfWork, session: Session) -> Comparison:
+    """The log score of the objective's forecasts with the past less that without, over its measured trials."""
+    metric = session.judged.metric
+    found = (_difference(metric, *row) for row in unit.recommendations.leaned(session.id))
+    return compared([d for d in found if d is not None], LEVEL)
+
+
+def harms(unit: UnitOfWork, session: Session) -> bool:
+    return of_session(unit, session).verdict == "worse"
+
+
+def sentence(found: Comparison) -> str:
+    """In words; empty where nothing that leaned on past workloads was measured."""
+    if found.mean is None:
+        return ""
+    trials = f"{found.sessions} trial{'s' if found.sessions > 1 else ''}"
+    span = "" if found.low is None else f" ({found.low:+.2f} to {found.high:+.2f})"
+    told = f"the log score of its forecasts is {found.mean:+.2f}{span} with past workloads, over {trials}"
+    return {
+        "better": f"Past workloads help: {told}.",
+        "worse": f"Past workloads harm, and it leans on them no longer: {told}.",
+        "undecided": f"Whether past workloads help is not known yet: {told}.",
+    }[found.verdict]
+
+
+def _difference(
+    metric: str, told: Mapping[str, Any], alone: Mapping[str, Any], measured: Mapping[str, Any]
+) -> float | None:
+    reading = measured.get(metric)
+    if metric not in told or metric not in alone or not isinstance(reading, int | float):
+        return None
+    return _log_score(told[metric], reading) - _log_score(alone[metric], reading)
+
+
+def _log_score(told: Mapping[str, Any], reading: float) -> float:
+    return Forecast(told["median"], {told["level"]: (told["low"], told["high"])}, reading).log_score

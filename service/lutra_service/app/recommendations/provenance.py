@@ -1,0 +1,38 @@
+"""Which past workloads a recommendation leans on, and what it would be without them, for people."""
+
+from __future__ import annotations
+
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.store import UnitOfWork
+
+SHOWN = 5
+"""Settings that the sentence names."""
+
+
+def leans_on(unit: UnitOfWork, row: Recommendation) -> Document | None:
+    """None where it leans on none. Of another database's workload the id alone is told, and not its name."""
+    if row.leaned is None:
+        return None
+    found = unit.workloads.some([each["workload"] for each in row.leaned["on"]])
+    names = {id_: w.name for id_, w in found.items() if w.database_id in (None, row.database_id)}
+    workloads = [{**each, "name": names.get(each["workload"])} for each in row.leaned["on"]]
+    without, chosen = row.leaned["configuration"], row.configuration or {}
+    differs = [name for name, value in without.items() if name in chosen and chosen[name] != value]
+    return {
+        "workloads": workloads,
+        "without": without,
+        "differs": differs,
+        "predictions": row.leaned["predictions"],
+        "sentence": _sentence(workloads, without, differs),
+    }
+
+
+def _sentence(workloads: list[Document], without: Document, differs: list[str]) -> str:
+    named = ", ".join(f"{each['name'] or each['workload']} (weight {each['weight']:.2f})" for each in workloads)
+    told = f"It leans on {'a past workload' if len(workloads) == 1 else 'past workloads'}: {named}."
+    if not differs:
+        return f"{told} Without, it would propose the same."
+    values = ", ".join(f"{name} = {without[name]}" for name in differs[:SHOWN])
+    more = f" and {len(differs) - SHOWN} more" if len(differs) > SHOWN else ""
+    return f"{told} Without, it would propose {values}{more}."
