@@ -186,7 +186,7 @@ class History:
 
         `frame` is a pandas frame, or a list of rows by column. The objective's metric and `metrics` are metrics; a row
         without the objective is a failure. Every other column is a setting: of `space`, or where none is given, of one
-        that holds the values of each column with two or more. Names as those of an exported table, `setting.work_mem`
+        that holds the values of each column with two or more. Names as those of an exported table, `setting.NAME`
         and `metric.qps`, are understood, and of such a table only these are read. `more` is as for a history:
         `current`, `context` … Raises ValueError for a column that is missing, and TypeError for a value that is none.
         """

@@ -124,10 +124,7 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
         raise click.ClickException("\n".join(map(printable, str(error).splitlines()))) from error
     with opened(settings) as store:
         session = store.write(lambda unit: keep(unit, workload, model, lesson(asked, model), fates))
-    failed = sum(not o.completed for o in workload.observations)
-    learned = f"{len(workload.knobs)} settings and {len(workload.covariates)} covariates"
-    count = f"{len(workload.observations):,} observations of {learned}, {failed:,} of them failures"
-    click.echo(f"{session.database_id} {session.id}: {count}")
+    click.echo(f"{session.database_id} {session.id}: {workload.count}")
     if left_out:
         click.echo(f"  {left_out:,} windows did not measure {workload.objective.metric}, and are left out")
     for line in fates.lines():

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from lutra_models.catalog.hints import did_you_mean
-
 
 def laid_over(known: Any, data: Any, name: str = "") -> Any:
     """`known`, a value of some option or a room of options, with what `data` says instead. Raises ValueError."""
@@ -17,10 +15,9 @@ def laid_over(known: Any, data: Any, name: str = "") -> Any:
             raise ValueError(
                 f"{name}: {data!r} is one value; its options are {', '.join(f.name for f in fields(known))}"
             )
-        names = [f.name for f in fields(known)]
-        unknown = sorted(set(data) - set(names))
+        unknown = sorted(set(data) - {f.name for f in fields(known)})
         if unknown:
-            raise ValueError(f"no option {', '.join(f'{name}{u}{did_you_mean(u, names)}' for u in unknown)}")
+            raise ValueError(f"no option {', '.join(f'{name}{u}' for u in unknown)}")
         return replace(known, **{n: laid_over(getattr(known, n), v, f"{name}{n}.") for n, v in data.items()})
     return _value(known, data, name.rstrip("."))
 

@@ -12,7 +12,7 @@ from lutra_service.app.observations.selected import PARTS
 
 
 def read(file: Path) -> list[RawRow]:
-    """What is nested as an observation's documents are becomes the columns of the CSV: `setting.work_mem`, …
+    """What is nested as an observation's documents are becomes the columns of the CSV: `setting.…`, `metric.…`
 
     Raises Broken.
     """

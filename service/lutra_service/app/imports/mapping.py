@@ -192,7 +192,7 @@ def _check(first: Mapping[str, RawRow], row: RawRow, live: LiveSettings, found: 
                 if what == "setting" and name not in live.rows:
                     first[title].named(title).refuse(f"{name}: not in the catalogue{did_you_mean(name, live.rows)}")
                 if METRIC.fullmatch(name) is None:
-                    told = "; of a pattern `*` stands for the rest of the name alone" if name.isdigit() else ""
+                    told = "; of a pattern `*` is the rest of the name alone" if name.isdigit() else ""
                     first[title].named(title).refuse(
                         f"{name!r} is no name of a {what}: it begins with a letter or _, then letters, digits, _ . "
                         f"and -{told}"

@@ -150,6 +150,13 @@ class Workload:
         return replace(self.live.server, settings=told)
 
     @property
+    def count(self) -> str:
+        """How much it is, for people."""
+        failed = sum(not o.completed for o in self.observations)
+        learned = f"{len(self.knobs)} settings and {len(self.covariates)} covariates"
+        return f"{len(self.observations):,} observations of {learned}, {failed:,} of them failures"
+
+    @property
     def context(self) -> dict[str, Value]:
         """What the whole of it was measured under."""
         return {**self.server.circumstances, **self.load}
