@@ -33,12 +33,13 @@ def main() -> None:
 
 @main.command("sessions")
 @click.option("--count", type=click.IntRange(1), default=SESSIONS, show_default=True)
+@click.option("--version", "versions", type=click.Choice(list(VERSIONS)), multiple=True, help="Only these.")
 @results_option
-def sessions_command(count: int, results: Path) -> None:
+def sessions_command(count: int, versions: tuple[str, ...], results: Path) -> None:
     """Measure each version on so many sessions. What is in the results file is not measured again."""
     kept = Results(results / FILE, KEY)
     for number in range(count):
-        for version in VERSIONS:
+        for version in versions or VERSIONS:
             row = {"session": number, "version": version, "code": CODE}
             if row not in kept:
                 kept.add({**row, **measured(number, version)})
@@ -51,12 +52,15 @@ def report_command(results: Path) -> None:
     """Draw sessions from those that were measured, look after each, and count what the rule says."""
     known: dict[tuple[int, str], dict[str, float | None]] = {}
     for row in read(results / FILE):
-        known[row["session"], row["version"]] = row
+        if row["code"] == CODE:
+            known[row["session"], row["version"]] = row
     for version in (*IN_ACQUISITION, "rough"):
         source: SourceName = "past_sessions" if version == "rough" else "played"
         changed = "surrogate" if version == "rough" else "search"
         measure, sign = ("log_score", 1.0) if version == "rough" else ("missed", -1.0)
         numbers = [s for s, v in known if v == version and (s, SHIPPED) in known]
+        if not numbers:
+            continue
         pairs = [(known[s, version][measure], known[s, SHIPPED][measure]) for s in sorted(numbers)]
         worse = [sign * (mine - theirs) for mine, theirs in pairs if mine is not None and theirs is not None]
         better = [-d for d in worse]

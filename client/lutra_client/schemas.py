@@ -1876,7 +1876,7 @@ class ScorecardAnswer(TypedDict):
     regret: float | None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
     missed: NotRequired[float | None]
-    """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
+    """Played in a lab from its start, what the best that it tried missed on average: 0 is the best at once, 1 what most
     configurations are worth; null where sessions measured too little, and in what an earlier version scored."""
     missed_live: NotRequired[float | None]
     """The same played live, where each trial counts and not the best so far."""
@@ -2047,7 +2047,7 @@ class SessionScoreAnswer(TypedDict):
     regret: NotRequired[float | None]
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
     missed: NotRequired[float | None]
-    """Played in a lab from its start, what its best so far missed on average: 0 is the best at once, 1 what most
+    """Played in a lab from its start, what the best that it tried missed on average: 0 is the best at once, 1 what most
     configurations are worth; null where the session measured too little."""
     missed_live: NotRequired[float | None]
     """The same played live, where each trial counts and not the best so far."""

@@ -24,6 +24,8 @@ RENDERERS = "lutra.renderers"
 SCRATCH_SERVERS = "lutra.scratch_servers"
 SURROGATES = "lutra.surrogates"
 ACQUISITIONS = "lutra.acquisitions"
+PARTS = (SURROGATES, ACQUISITIONS)
+"""What the recommender is made of."""
 
 T = TypeVar("T")
 
@@ -65,9 +67,9 @@ def package_of(group: str, name: str) -> Package | None:
     return None if found is None else _package(found)
 
 
-def brought(group: str) -> list[tuple[str, Package | None]]:
-    """Names and their packages, also where two packages bring one name. Nothing is imported."""
-    return [(one.name, _package(one)) for one in entry_points(group=group)]
+def brought() -> frozenset[tuple[str, str, Package | None]]:
+    """Group, name and package of every part of the recommender that packages bring now. Nothing is imported."""
+    return frozenset((group, one.name, _package(one)) for group in PARTS for one in entry_points(group=group))
 
 
 def names_of(group: str) -> list[str]:

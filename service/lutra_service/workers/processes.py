@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from lutra_models.gp.documents.parts import installed
+from lutra_models.extensions import brought
 
 from lutra_service.common.documents import Document
 from lutra_service.workers.protocol import Limits, NoWorker, WorkerLost, opened
@@ -72,7 +72,7 @@ class WorkerProcess:
         self.close()
         # A session of its own: Ctrl-C at a terminal is for the service alone.
         pipe = subprocess.PIPE
-        self._installed = installed()
+        self._installed = brought()
         try:
             self._process = subprocess.Popen(
                 self._command, stdin=pipe, stdout=pipe, env=_environment(), start_new_session=True
@@ -84,7 +84,7 @@ class WorkerProcess:
 
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
         request = json.dumps({"task": task, "payload": payload}).encode() + b"\n"
-        if payload.get("packages") and installed() != self._installed:
+        if payload.get("packages") and brought() != self._installed:
             self.close()
         self._wait_until_ready()
         try:

@@ -57,11 +57,6 @@ def plugged(options: Options) -> tuple[Plugged, ...]:
     return tuple(Plugged(p, name, extensions.package_of(p.group, name)) for p, name in wanted if name not in p.ours)
 
 
-def installed() -> frozenset[tuple[str, str, Package | None]]:
-    """Group, name and package of every part that packages bring now. Nothing is imported."""
-    return frozenset((part.group, *one) for part in PARTS for one in extensions.brought(part.group))
-
-
 def unknown(options: Options) -> list[str]:
     """What names a part that there is not."""
     return [
