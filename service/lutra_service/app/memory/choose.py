@@ -32,8 +32,8 @@ def likeliest(
 
     Of the database itself any of its other sessions; of another database, where the policies of both allow it, one at
     most, and only of a session with enough confirmed readings: no database can push the others out. Of those that are
-    chosen the ones drop out of which nothing is certain, but for the database's own: what looks like an effect there may
-    be noise, and starts nobody's session.
+    chosen the ones drop out of which nothing is certain, but for the database's own: what looks like an effect there
+    may be noise, and starts nobody's session.
     """
     asked = Question.of(history, database.engine)
     own = unit.workloads.id_of_session(session_id)
