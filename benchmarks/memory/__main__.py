@@ -1,10 +1,11 @@
-"""`python -m benchmarks memory gain`, `nearest`, `training` or `report`."""
+"""`python -m benchmarks memory gain`, `effects`, `nearest`, `training` or `report`."""
 
 from __future__ import annotations
 
 import click
 
 from benchmarks.memory.beginning import beginning_command
+from benchmarks.memory.effects import effects_command
 from benchmarks.memory.gain import gain_command
 from benchmarks.memory.importance import importance_command
 from benchmarks.memory.nearest import nearest_command
@@ -19,8 +20,8 @@ def main() -> None:
 
 
 COMMANDS = (
-    *(gain_command, beginning_command, importance_command, nearest_command, training_command),
-    *(public_tables_command, report_command),
+    *(gain_command, beginning_command, importance_command, effects_command, nearest_command),
+    *(training_command, public_tables_command, report_command),
 )
 for command in COMMANDS:
     main.add_command(command)

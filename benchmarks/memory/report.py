@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.memory import beginning, gain
+from benchmarks.memory import beginning, effects, gain
 from benchmarks.memory.gain import RESULTS
 from benchmarks.tuning.markdown import missing, table
 from benchmarks.tuning.rows import Row, read
@@ -55,7 +55,8 @@ COMPARED = (
 @click.option("--results", type=click.Path(file_okay=False, path_type=Path), default=RESULTS)
 def report_command(results: Path) -> None:
     """Write RESULTS.md beside the results."""
-    parts = [*(_compared(results, part) for part in COMPARED), _rows(results, "nearest"), _rows(results, "training")]
+    compared = [_compared(results, part) for part in COMPARED]
+    parts = [*compared, _effects(results), _rows(results, "nearest"), _rows(results, "training")]
     text = "\n\n".join(["# Memory results", *parts])
     (results.parent / "RESULTS.md").write_text(text + "\n")
     click.echo(text)
@@ -109,6 +110,27 @@ def _difference(scores: Scores, one: str, other: str, trial: int) -> str:
 
 def _means(by_seed: dict[int, Sequence[float]]) -> str:
     return " / ".join(f"{np.mean([s[k - 1] for s in by_seed.values()]):.2f}" for k in AT)
+
+
+def _effects(results: Path) -> str:
+    rows, title = read(results / "effects.jsonl"), "## Whether certain effects are so in another sample"
+    if not rows:
+        return f"{title}\n\n{missing('effects')}"
+    newest = latest(rows, ())
+    halves, shuffled = ([r for r in newest if r["what"] == what] for what in (effects.HALVES, effects.SHUFFLED))
+    settings, false = sum(r["settings"] for r in shuffled), sum(r["certain"] for r in shuffled)
+    cost = 1000 * float(np.mean([r["processor_s"] for r in halves]))
+    said = (
+        f"{len(halves)} pairs of disjoint halves of the public tables, of 200 rows each. What a workload teaches of a "
+        f"metric takes {cost:.0f} processor milliseconds beside its fit."
+    )
+    share, tables = 100 * false / max(settings, 1), sum(r["certain"] > 0 for r in shuffled)
+    noise = (
+        f"With shuffled readings {share:.2f} % of the settings did something for certain, over {len(shuffled)} "
+        f"shuffles: {tables} of them had such a setting at all."
+    )
+    head = ["rule", "certain in a half", "same sign", "certain there", "in its interval", "either"]
+    return "\n\n".join([title, said, table(head, list(effects.told(halves))), noise])
 
 
 def _rows(results: Path, name: str) -> str:

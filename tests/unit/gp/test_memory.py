@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp import fit
+from lutra_models.gp.memory.certainty import RATE, chances
 from lutra_models.gp.memory.choice import chosen
 from lutra_models.gp.memory.effects import Effect
 from lutra_models.gp.memory.index import Index
@@ -75,6 +76,41 @@ def test_what_a_workload_taught_is_the_size_and_direction_of_each_effect(taught:
     settings = [e.setting for e in taught.lessons["qps"].effects]
     assert settings.index("cost") > settings.index("pool"), "the strongest comes first"
     assert all(0.0 < e.deviation < 0.5 for e in taught.lessons["qps"].effects)
+
+
+def table(seed: int, rows: int) -> History:
+    """Twenty settings, of which two matter, and noise that is as large as they are."""
+    rng, space = np.random.default_rng(seed), KnobSpace([Knob(f"s{i}", Number(0, 1)) for i in range(20)])
+    points = rng.random((rows, len(space)))
+    logs = 0.8 * points[:, 3] - 0.6 * points[:, 7] + 0.3 * rng.standard_normal(rows)
+    read = [
+        Observation(dict(zip(space.names, p, strict=True)), {"qps": math.exp(q)})
+        for p, q in zip(points, logs, strict=True)
+    ]
+    return History(space, OBJECTIVE, observations=read, current=dict.fromkeys(space.names, 0.5))
+
+
+def test_what_one_sample_is_certain_of_is_so_in_another_one() -> None:
+    claims = 0
+    for seed in (21, 22):
+        one, other = (remembered(table(2 * seed + half, 60)).lessons["qps"].effects for half in (0, 1))
+        known = {e.setting: e for e in other}
+        for said in (e for e in one if e.certain):
+            value, claim = said.largest
+            claims += 1
+            assert claim * known[said.setting].at([value])[0] > 0
+    assert claims >= 2, "what matters as much as noise does is found in sixty rows"
+
+
+def test_of_shuffled_readings_hardly_anything_is_certain() -> None:
+    encoding, rng = Encoding(table(0, 1).space.knobs), np.random.default_rng(5)
+    moved = []
+    for seed in range(60):
+        codes = rng.random((40 if seed % 2 else 120, len(encoding.knobs)))
+        found = chances(encoding, codes, np.exp(2.0 * rng.standard_normal(len(codes))))
+        moved.append(sum(chance <= RATE for chance in found.values()))
+    assert sum(map(bool, moved)) <= 9, "three of sixty tables are expected to have one, nine are a chance of 1 in 250"
+    assert sum(moved) <= 0.02 * 60 * len(encoding.knobs)
 
 
 def test_a_setting_that_nobody_moved_has_no_effect() -> None:

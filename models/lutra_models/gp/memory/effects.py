@@ -61,11 +61,14 @@ class Effect:
     serves: tuple[float, float] | None = None
 
     @property
+    def moved(self) -> bool:
+        """Whether the setting did something, be it better or worse, at a false discovery rate of `certainty.RATE`."""
+        return self.chance <= certainty.RATE
+
+    @property
     def certain(self) -> bool:
-        """Whether the setting did something, at a false discovery rate of `certainty.RATE`, and it is known what: the
-        90 % interval of its largest change lies on one side of nothing."""
-        largest = self._largest
-        return self.chance <= certainty.RATE and abs(self.gains[largest]) > ENDS * self.deviations[largest]
+        """Whether it did, and which way: the 90 % interval of its largest change lies on one side of nothing."""
+        return self.moved and abs(self.gains[self._largest]) > ENDS * self.deviations[self._largest]
 
     @property
     def best(self) -> Value:
@@ -86,7 +89,7 @@ class Effect:
     @property
     def size(self) -> float:
         """The largest change from the baseline by a value that serves, for better or for worse."""
-        return abs(self.gains[self._largest])
+        return abs(self.largest[1])
 
     @property
     def _best(self) -> int:
@@ -106,6 +109,11 @@ class Effect:
             for i, v in enumerate(self.values)
             if i >= line or isinstance(v, str) or v == self.baseline or low - near <= v <= high + near
         ]
+
+    @property
+    def largest(self) -> tuple[Value, float]:
+        """Of the values that serve, the one with the largest change from the baseline, and that change."""
+        return self.values[self._largest], self.gains[self._largest]
 
     def at(self, values: Sequence[Value]) -> Array:
         """(m,) gains at the setting's values; 0 at an option that the workload did not meet."""
