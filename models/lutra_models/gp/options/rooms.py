@@ -129,11 +129,11 @@ class Calibration:
     """How far above the best reading so far the objective is expected, relatively …"""
     early_headroom: float = 0.8
     """… and what is added to that, over n^1.5, n being the configurations measured."""
-    own_readings: float = 12.0
+    own_readings: float = 20.0
     """How many of a workload's own readings, each left out in turn, weigh as much as these widths."""
     few_rows: float = 2.0
     """Half again as wide from three rows: fewer than `enough_rows` leave the hyperparameters a guess …"""
-    enough_rows: float = 40.0
+    enough_rows: float = 80.0
     """… (as in Student's t)."""
     failures: float = 6.0
     """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""
