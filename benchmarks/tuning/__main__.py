@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from benchmarks.tuning import report
+from benchmarks.tuning.calibration import calibration_command
 from benchmarks.tuning.coverage import coverage_command
 from benchmarks.tuning.disturbed import disturbed_command
 from benchmarks.tuning.ending import ending_command
@@ -27,6 +28,7 @@ MEASURED = (
     safe_command,
     warm_command,
     coverage_command,
+    calibration_command,
     disturbed_command,
     loads_command,
     handover_command,

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.tuning import plots
+from benchmarks.tuning.calibration import calibration
 from benchmarks.tuning.markdown import missing, table
 from benchmarks.tuning.report_ending import ending
 from benchmarks.tuning.report_handover import handover
@@ -16,7 +17,7 @@ from benchmarks.tuning.report_warm import warm
 from benchmarks.tuning.rows import CODE, Row, newest, read
 from benchmarks.tuning.summary import OUR_NAMES, grouped, latest, race_rows
 
-_PARTS = ("task", "optimiser", "target", "past", "design")
+_PARTS = ("task", "optimiser", "target", "past", "design", "source", "noise")
 HERE = Path(__file__).parent
 PAGE = "RESULTS.md"
 _HEAD = """# Tuning results
@@ -129,4 +130,4 @@ def _scale(results: Path) -> str:
     return "\n".join([said, "", table(["windows", "configurations", "loads", "processor, s", "held", "width"], body)])
 
 
-SECTIONS: tuple[Callable[[Path], str], ...] = (cold, warm, handover, ending, coverage, safe, speed)
+SECTIONS: tuple[Callable[[Path], str], ...] = (cold, warm, handover, ending, coverage, calibration, safe, speed)

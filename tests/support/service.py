@@ -15,6 +15,7 @@ import numpy as np
 from fastapi.testclient import TestClient
 from lutra_models import serial
 from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.kernels.covariance import matern52
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
@@ -64,7 +65,7 @@ def a_model(request: Mapping[str, Any]) -> Document:
     encoding = Encoding([knob_from_dict(knob)])
     row = np.full((1, encoding.d), 0.5)
     one, none = np.ones(1), Transform(log=True, shift=6.0, scale=0.1)
-    gp = GaussianProcess(row, np.zeros(1), one, np.ones(encoding.d), variance=1.0, noise=0.1, transform=none)
+    gp = GaussianProcess(row, np.zeros(1), one, matern52(np.ones(encoding.d), 1.0), noise=0.1, transform=none)
     return Snapshot(encoding, {"qps": gp}, np.full(1, 0.5)).to_dict()
 
 

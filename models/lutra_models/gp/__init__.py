@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lutra_models.gp.documents.parts import lend
     from lutra_models.gp.fitted.snapshot import Snapshot
     from lutra_models.gp.model import Model
     from lutra_models.gp.options import Options
     from lutra_models.gp.recommender import fit, handover, recommend
 
-__all__ = ["Model", "Options", "Snapshot", "fit", "handover", "recommend"]
+__all__ = ["Model", "Options", "Snapshot", "fit", "handover", "lend", "recommend"]
 
 _HOMES = {
     "Model": "model",
@@ -22,6 +23,7 @@ _HOMES = {
     "Snapshot": "fitted.snapshot",
     "fit": "recommender",
     "handover": "recommender",
+    "lend": "documents.parts",
     "recommend": "recommender",
 }
 

@@ -13,14 +13,12 @@ from lutra_models import extensions, gp, serial
 from lutra_models.advice import Reason, Recommendation
 from lutra_models.catalog import meet
 from lutra_models.errors import LutraError
-from lutra_models.gp.conformance import acquisition_faults, surrogate_faults
+from lutra_models.gp.conformance import faults_of
 from lutra_models.gp.documents import plugged
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.options import Options
 from lutra_models.gp.playing import played
 from lutra_models.gp.scoring import score_session
-from lutra_models.gp.search.acquisition import acquisition
-from lutra_models.gp.surrogate.table import surrogate
 from lutra_models.knobs import Configuration
 from lutra_models.verification import ORIGINS, contest_from_dict, verdict
 
@@ -91,12 +89,9 @@ def score(request: Mapping[str, Any]) -> Document:
 
 def conformance(request: Mapping[str, Any]) -> Document:
     """What packages bring, put through the suites that our own parts pass."""
-    options, found = Options.from_dict(request["options"]), []
-    for one in plugged(options):
-        part: Any = surrogate(one.name) if one.part.kind == "surrogate" else acquisition(one.name)
-        wrong = surrogate_faults(part) if one.part.kind == "surrogate" else acquisition_faults(part)
-        found.append({"option": one.part.option, "name": one.name, "faults": wrong})
-    return {"conformance": found}
+    found = [(one.part, one.name) for one in plugged(Options.from_dict(request["options"]))]
+    told = [{"option": part.option, "name": name, "faults": faults_of(part.kind, name)} for part, name in found]
+    return {"conformance": told}
 
 
 def broken_parts(request: Mapping[str, Any]) -> Document:

@@ -21,16 +21,24 @@ INSTALLED = Path(__file__).parents[2] / "installed"
 SHIPPED = "mv_0000000000000000000000"
 FEW = {"everywhere": 32, "near": 32, "climbers": 1, "asked": 8}
 QUICK = {"surrogate": {"name": "numpy"}, "search": FEW}
-TOY = {"surrogate": {"name": "toygp"}, "search": FEW}
+TOY = {
+    "surrogate": {"name": "toygp_forest", "kernel": "toygp_ranges"},
+    "search": {**FEW, "acquisition": "toygp_bound"},
+}
+PARTS = {"surrogate.name": "toygp_forest", "surrogate.kernel": "toygp_ranges", "search.acquisition": "toygp_bound"}
 
 
 @pytest.fixture
 def packages(tmp_path: Path) -> Path:
-    """Where the service's processes find the package of somebody else, and nothing besides."""
+    """Where the service's processes will find the package of somebody else, and nothing besides."""
     folder = tmp_path / "site"
-    for name in ("toygp", "toygp.dist-info"):
-        shutil.copytree(INSTALLED / name, folder / name)
+    folder.mkdir()
     return folder
+
+
+def install(packages: Path) -> None:
+    for name in ("toygp", "toygp.dist-info"):
+        shutil.copytree(INSTALLED / name, packages / name)
 
 
 @pytest.fixture
@@ -92,12 +100,12 @@ def replayed(served: Served, *made: Document) -> None:
         assert "the same bits" in served.run("replay", one["id"])
 
 
-def test_what_one_process_promotes_both_serve_and_what_a_package_brought_may_go(
+def test_a_kernel_a_forest_and_an_acquisition_of_ones_own_serve_without_a_restart_and_may_go(
     pair: tuple[Served, Served], packages: Path
 ) -> None:
     one, two = pair
     session = Session(one.api)
-    first, second = (registered(one.api, name, options) for name, options in (("quick", QUICK), ("toy", TOY)))
+    first = registered(one.api, "quick", QUICK)
 
     before = [session.next(api) for api in (one.api, two.api)]
     one.api.take("POST", f"/v1/models/{first}/promote")
@@ -108,10 +116,13 @@ def test_what_one_process_promotes_both_serve_and_what_a_package_brought_may_go(
     replayed(one, before[-1], after[-1])
 
     one.api.take("POST", f"/v1/models/{first}/promote")
+    assert one.api.code("POST", "/v1/models", {"name": "toy", "options": TOY})[0] == 422
+    install(packages)
+    second = registered(two.api, "toy", TOY)
     assert "was not scored" in one.api.ask("POST", f"/v1/models/{second}/promote").json()["detail"]
     two.api.take("POST", f"/v1/models/{second}/score")
-    (suite,) = scorecard(one.api, second)["conformance"]
-    assert suite == {"option": "surrogate.name", "name": "toygp", "faults": []}
+    suites = scorecard(one.api, second)["conformance"]
+    assert suites == [{"option": option, "name": name, "faults": []} for option, name in PARTS.items()]
     assert two.api.take("POST", f"/v1/models/{second}/promote")["serves"]
     theirs = session.next(one.api)
     assert theirs["model"] == second
@@ -121,7 +132,11 @@ def test_what_one_process_promotes_both_serve_and_what_a_package_brought_may_go(
     shutil.rmtree(packages / "toygp")
     gone = model(one.api, second)
     assert (gone["state"], gone["serves"]) == ("champion", False)
-    assert gone["missing"] == ["surrogate 'toygp' of toygp 1.0 is not installed"]
+    kinds = ("surrogate", "kernel", "acquisition")
+    missing = [
+        f"{kind} {name!r} of toygp 1.0 is not installed" for kind, name in zip(kinds, PARTS.values(), strict=True)
+    ]
+    assert gone["missing"] == missing
     former = session.next(two.api)
     assert former["model"] == first
     assert "toygp 1.0 is not installed; the version before it serves" in two.log

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lutra_models import Configuration, History, Limit, Objective, Observation
 from lutra_models.advice import SearchOrigin
 from lutra_models.gp import Model, Options, fit
+from lutra_models.gp.kernels.covariance import matern52
 from lutra_models.gp.learning.levelled import levelled
 from lutra_models.gp.model import must_reach
 from lutra_models.gp.surrogate.bounds import within_bounds
@@ -43,7 +44,8 @@ def a_posterior(n: int = 6, seed: int = 0) -> GaussianProcess:
     draw = rng(seed)
     transform = Transform(log=False, shift=0.0, scale=1.0)
     z = draw.standard_normal(n)
-    return GaussianProcess(draw.random((n, 2)), z, np.ones(n), np.array([0.5, 0.7]), 1.0, 0.01, transform)
+    covariance = matern52(np.array([0.5, 0.7]), 1.0)
+    return GaussianProcess(draw.random((n, 2)), z, np.ones(n), covariance, 0.01, transform)
 
 
 def by_sampling(gp: GaussianProcess, x: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
-from lutra_models.gp import handover, recommend
+from lutra_models.gp import Options, handover, recommend
 from lutra_models.gp.learning.fit import learn
 from lutra_models.gp.learning.learned import lucky
 from lutra_models.gp.search.maximise import single_moves
 from lutra_models.gp.search.safety import heedless, surprises
 from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.surrogate.calibration import own_scale
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
 
@@ -119,6 +120,18 @@ def test_few_rows_predict_more_widely_than_many() -> None:
     few, many = (learn(history(n), ()).wary.spread for n in (3, 20))
     assert few.worse > many.worse
     assert few.noise > many.noise
+
+
+def test_intervals_narrow_where_readings_are_foreseen_and_widen_where_they_are_not() -> None:
+    fixed = replace(Options().calibration, own_readings=1e6)
+    usual = learn(history(30), ()).wary
+    close, off = (replace(usual, z=usual.z + shift) for shift in (0.0, 2.0 * np.resize([1.0, -1.0], usual.read)))
+    close = replace(close, z=close.latent(close.x)[0])
+    narrow, wide = (own_scale(gp, Options().calibration) for gp in (close, off))
+    assert narrow < 1.0 < wide
+    assert own_scale(off, fixed) < 1.01
+    halves = [own_scale(replace(off, spread=off.spread.scaled(f)), Options().calibration) for f in (1.0, 2.0)]
+    assert halves[0] > halves[1]
 
 
 def test_an_opening_under_a_tight_rule_does_not_repeat_itself() -> None:

@@ -11,11 +11,13 @@ from lutra_models.errors import BrokenExtension
 from lutra_models.gp import Options, recommend
 from lutra_models.gp.conformance import (
     AcquisitionConformance,
+    KernelConformance,
     SurrogateConformance,
     acquisition_faults,
     surrogate_faults,
 )
 from lutra_models.gp.documents import checked, plugged
+from lutra_models.gp.kernels.shapes import kernel
 from lutra_models.gp.search.acquisition import Formula, acquisition
 from lutra_models.gp.surrogate.table import surrogate
 from lutra_service.workers.worker import broken_parts
@@ -27,6 +29,14 @@ pytestmark = pytest.mark.slow
 
 class TestInstalledSurrogate(SurrogateConformance):
     one = surrogate("toygp")
+
+
+class TestInstalledForest(SurrogateConformance):
+    one = surrogate("toygp_forest")
+
+
+class TestInstalledKernel(KernelConformance):
+    one = kernel("toygp_ranges")
 
 
 class TestInstalledAcquisition(AcquisitionConformance):
@@ -76,7 +86,7 @@ def test_a_value_under_another_name_than_its_entry_point_is_refused(monkeypatch:
     import toygp
 
     monkeypatch.setattr(toygp.UpperBound, "name", "other")
-    extensions.plugged.cache_clear()
+    extensions.fresh()
     with pytest.raises(BrokenExtension, match="'other', its entry point 'toygp_bound'"):
         acquisition("toygp_bound")
-    extensions.plugged.cache_clear()
+    extensions.fresh()

@@ -60,17 +60,21 @@ def test_a_model_that_leans_on_others_can_be_leaned_on_as_if_it_stood_alone() ->
 def test_a_stored_model_of_the_format_before_still_predicts() -> None:
     snapshot = fit(history(5), rng=rng()).snapshot
     old = {k: v for k, v in snapshot.to_dict().items() if k not in ("alone", "context")} | {"format": 2}
+    for posterior in old["posteriors"].values():
+        covariance = posterior.pop("covariance")
+        posterior |= {name: covariance[name] for name in ("lengthscales", "variance")}
     assert Snapshot.from_dict(old).predict([DEFAULT]) == snapshot.predict([DEFAULT])
 
 
 PRINT_BITS = """
 import numpy as np
 from lutra_models.gp.fitted.predictor import Predictor
+from lutra_models.gp.kernels.covariance import matern52
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
 rng = np.random.default_rng(0)
 x, z = rng.random((160, 12)), rng.standard_normal(160)
-gp = GaussianProcess(x, z, np.ones(160), np.full(12, 2.0), 1.3, 0.05, Transform(True, 0.0, 1.0))
+gp = GaussianProcess(x, z, np.ones(160), matern52(np.full(12, 2.0), 1.3), 0.05, Transform(True, 0.0, 1.0))
 print([Predictor(gp).latent(row) for row in rng.random((4, 12))])
 """
 

@@ -8,6 +8,7 @@ import sys
 import GPy
 import numpy as np
 import pytest
+from lutra_models.gp.kernels.covariance import matern52
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
 
@@ -22,7 +23,7 @@ def test_the_snapshot_predicts_what_gpy_predicts(seed: int) -> None:
     lengthscales = rng.uniform(0.3, 2.0, 4)
     kernel = GPy.kern.Matern52(4, variance=1.3, lengthscale=lengthscales, ARD=True)
     model = GPy.models.GPRegression(x, z[:, None], kernel, noise_var=0.01)
-    ours = GaussianProcess(x, z, np.ones(25), lengthscales, 1.3, 0.01, Transform(False, 0.0, 1.0))
+    ours = GaussianProcess(x, z, np.ones(25), matern52(lengthscales, 1.3), 0.01, Transform(False, 0.0, 1.0))
     mean, variance = ours.latent(q)
     gpy_mean, gpy_variance = model.predict(q, include_likelihood=False)
     np.testing.assert_allclose(mean, gpy_mean[:, 0], rtol=1e-6, atol=1e-9)
@@ -33,8 +34,8 @@ def test_a_row_left_out_is_predicted_as_without_it() -> None:
     rng = np.random.default_rng(0)
     x, z = rng.random((12, 3)), rng.standard_normal(12)
     plain = Transform(False, 0.0, 1.0)
-    whole = GaussianProcess(x, z, np.ones(12), np.ones(3), 1.0, 0.1, plain)
-    without = GaussianProcess(x[1:], z[1:], np.ones(11), np.ones(3), 1.0, 0.1, plain)
+    whole = GaussianProcess(x, z, np.ones(12), matern52(np.ones(3), 1.0), 0.1, plain)
+    without = GaussianProcess(x[1:], z[1:], np.ones(11), matern52(np.ones(3), 1.0), 0.1, plain)
     mean, variance = without.latent(x[:1])
     out_mean, out_variance = whole.left_out()
     np.testing.assert_allclose(out_mean[0], mean[0], rtol=1e-5)

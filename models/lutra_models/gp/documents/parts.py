@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from lutra_models import extensions
 from lutra_models.extensions import Package
+from lutra_models.gp.options.reading import meant
 from lutra_models.gp.options.rooms import Options
 
 
@@ -23,10 +25,14 @@ class Part:
     ours: tuple[str, ...]
     chosen: Callable[[Options], str]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Ours, and what installed packages bring."""
+        return (*self.ours, *extensions.names_of(self.group))
+
     def sentence(self) -> str:
         """Which names there are."""
-        known = (*self.ours, *extensions.names_of(self.group))
-        return f"{', '.join(known)}; an installed package brings more by an entry point of {self.group}"
+        return f"{', '.join(self.names)}; an installed package brings more by an entry point of {self.group}"
 
 
 SURROGATE = Part(
@@ -39,7 +45,26 @@ ACQUISITION = Part(
     ("log_ei", "log_pi"),
     lambda options: options.search.acquisition,
 )
-PARTS = (SURROGATE, ACQUISITION)
+KERNEL = Part(
+    "surrogate.kernel",
+    "kernel",
+    extensions.KERNELS,
+    ("matern52", "matern32", "rbf", "additive"),
+    lambda options: options.surrogate.kernel,
+)
+PARTS = (SURROGATE, KERNEL, ACQUISITION)
+
+
+def lend(value: Any) -> str:
+    """Let this process find a kernel, a surrogate or an acquisition, or its class, by its name; gives the name.
+
+    `Options().varied(**{"surrogate.kernel": lend(mine)})` then fits with it. What was lent before under the name is
+    forgotten. Raises ValueError for what is none of the three.
+    """
+    for part, method in ((KERNEL, "correlations"), (SURROGATE, "fit"), (ACQUISITION, "score")):
+        if callable(getattr(value, method, None)):
+            return extensions.lend(part.group, value)
+    raise ValueError(f"{value!r} is no kernel (correlations), no surrogate (fit) and no acquisition (score)")
 
 
 @dataclass(frozen=True)
@@ -60,7 +85,8 @@ def plugged(options: Options) -> tuple[Plugged, ...]:
 def unknown(options: Options) -> list[str]:
     """What names a part that there is not."""
     return [
-        f"{one.part.option}: no {one.part.kind} {one.name!r}; there are {one.part.sentence()}"
+        f"{one.part.option}: no {one.part.kind} {one.name!r}{meant(one.name, one.part.names)}; "
+        f"there are {one.part.sentence()}"
         for one in plugged(options)
         if one.package is None
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lutra_models.gp.space.encoding import Array
-from lutra_models.gp.surrogate.posterior import JITTER, GaussianProcess, matern
+from lutra_models.gp.surrogate.posterior import JITTER, GaussianProcess
 
 
 class Predictor:
@@ -19,7 +19,7 @@ class Predictor:
 
     def __init__(self, gp: GaussianProcess) -> None:
         self.gp = gp
-        self._places = gp.x[:, : gp.d] / gp.lengthscales
+        self._places = gp.covariance.placed(gp.x[:, : gp.d])
         self._trends = gp.x[:, gp.d :] * gp.doubts**2 if len(gp.doubts) else gp.x[:, gp.d :]
         k = np.array([self._covariances(row) for row in gp.x])
         k[np.diag_indices(len(k))] += gp.noise * gp.share + JITTER
@@ -45,8 +45,8 @@ class Predictor:
 
     def _covariances(self, row: Array) -> Array:
         """(n,) of the target at the row (d + p,) with the rows measured."""
-        apart = self._places - row[: self.gp.d] / self.gp.lengthscales
-        k = matern(np.sum(apart * apart, axis=1), self.gp.variance)
+        place = self.gp.covariance.placed(row[None, : self.gp.d])
+        k = self.gp.covariance.row(place, self._places)
         return np.asarray(k + np.sum(self._trends * row[self.gp.d :], axis=1))
 
 

@@ -25,9 +25,9 @@ from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
 
 _FAR = 0.9
 """A prediction whose latent variance is above this share of the prior's rests on hardly any measurement."""
-_FORMAT = 3
-_READABLE = (2, 3)
-"""Format 2 has neither `alone` nor `context` nor `options`."""
+_FORMAT = 4
+_READABLE = (2, 3, 4)
+"""Format 3 knows one kernel; format 2 has neither `alone` nor `context` nor `options` either."""
 
 Signature = Mapping[str, tuple[float, ...]]
 """Telling counter → its deciles over a workload's observations, from the smallest to the largest: eleven numbers."""

@@ -63,6 +63,8 @@ class Surrogates:
 
     name: str = "gpy"
     """One of `surrogate.table.SURROGATES`."""
+    kernel: str = "matern52"
+    """One of `kernels.shapes.KERNELS`: how the correlation of two configurations falls with their distance."""
     broad: Belief = Belief(0.0, math.sqrt(3.0))
     """For searching: a knob matters little until the data say otherwise …"""
     local: Belief = Belief(-3.0, math.sqrt(3.0))
@@ -111,7 +113,7 @@ class Drifts:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What intervals are widened by, so that nine of ten readings lie inside; see `surrogate.calibration`."""
+    """What intervals are scaled by, so that nine of ten readings lie inside; see `surrogate.calibration`."""
 
     worse: float = 1.4
     """What the latent deviation is multiplied by on the bad side …"""
@@ -127,9 +129,11 @@ class Calibration:
     """How far above the best reading so far the objective is expected, relatively …"""
     early_headroom: float = 0.8
     """… and what is added to that, over n^1.5, n being the configurations measured."""
+    own_readings: float = 20.0
+    """How many of a workload's own readings, each left out in turn, weigh as much as these widths."""
     few_rows: float = 2.0
     """Half again as wide from three rows: fewer than `enough_rows` leave the hyperparameters a guess …"""
-    enough_rows: float = 12.0
+    enough_rows: float = 80.0
     """… (as in Student's t)."""
     failures: float = 6.0
     """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""

@@ -31,7 +31,7 @@ def ranked_knobs(
 def mean_places(encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator, options: Search) -> Array:
     """(k,) each knob's mean place in the three views: 0 where all of them put it first, k - 1 where all put it last."""
     shuffled = by_permutation(encoding, gp, rng, options.shuffles)
-    views = [by_path(encoding, gp, options.leading_knobs), by_lengthscale(encoding, gp), shuffled]
+    views = [by_path(encoding, gp, options.leading_knobs), by_covariance(encoding, gp), shuffled]
     return np.asarray(np.mean([np.argsort(np.argsort(-v, kind="stable"), kind="stable") for v in views], axis=0))
 
 
@@ -61,9 +61,9 @@ def by_path(encoding: Encoding, gp: GaussianProcess, most: int) -> Array:
     return out
 
 
-def by_lengthscale(encoding: Encoding, gp: GaussianProcess) -> Array:
-    """(k,) the largest inverse length-scale among a knob's features, times their spread over the rows."""
-    relevance = np.std(gp.x[:, : gp.d], axis=0) / gp.lengthscales
+def by_covariance(encoding: Encoding, gp: GaussianProcess) -> Array:
+    """(k,) how much the most relevant of a knob's features matters to the covariance, over the rows."""
+    relevance = gp.covariance.relevance(gp.x[:, : gp.d])
     return np.array([float(np.max(relevance[encoding.columns(j)])) for j in range(len(encoding.knobs))])
 
 

@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from lutra_models.errors import FitFailed
+from lutra_models.gp.kernels.covariance import Covariance, Scaled
 from lutra_models.gp.options import Belief, Surrogates
-from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.dataset import Readings
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 
@@ -35,20 +35,20 @@ def verify(readings: Readings) -> None:
         raise FitFailed("the observations hold numbers that are not finite")
 
 
-def posterior_at(readings: Readings, lengthscales: Array, variance: float, noise: float) -> GaussianProcess:
-    """The posterior at `lengthscales` (d,) and the variances of the kernel and of one reading's noise.
+def posterior_at(readings: Readings, covariance: Covariance, noise: float) -> GaussianProcess:
+    """The posterior with this covariance of features, and this variance of one reading's noise.
 
-    Raises FitFailed where one of them is not finite.
+    Raises FitFailed where a length-scale or a variance is not finite.
     """
-    numbers = [*lengthscales.tolist(), variance, noise]
+    scales = covariance.lengthscales.tolist() if isinstance(covariance, Scaled) else []
+    numbers = [*scales, covariance.variance, noise]
     if not np.all(np.isfinite(numbers)):
         raise FitFailed(f"the fit ended at hyperparameters that are not finite: {numbers}")
     return GaussianProcess(
         np.hstack([readings.x, readings.trends]),
         readings.z,
         1.0 / readings.repeats,
-        lengthscales,
-        variance,
+        covariance,
         noise,
         readings.transform,
         readings.slopes,

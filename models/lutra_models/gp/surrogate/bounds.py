@@ -41,7 +41,7 @@ def fit_within(
         if not gp.imagined:
             return gp
         again = fit(_with_rows(readings, gp))
-        alone = posterior_at(readings, again.lengthscales, again.variance, again.noise)
+        alone = posterior_at(readings, again.covariance, again.noise)
         return within_bounds(alone, x, readings.bounds, good)
     except np.linalg.LinAlgError as e:
         raise FitFailed(

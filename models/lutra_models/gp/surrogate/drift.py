@@ -22,7 +22,7 @@ from lutra_models.gp.options import Drifts, Options
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.base import posterior_at
 from lutra_models.gp.surrogate.dataset import Grouped, Readings, readings_of
-from lutra_models.gp.surrogate.map_estimate import Problem, highest
+from lutra_models.gp.surrogate.map_estimate import Problem, covariance_at, highest
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.knobs import Configuration
 
@@ -153,9 +153,9 @@ class _Look:
         with_columns = replace(self.readings, trends=columns, slopes=none, doubts=none + self.doubt)
         belief, steps = self.options.surrogate.broad, self.options.surrogate.steps
         with np.errstate(all="ignore"):
-            point, density = highest(Problem.of(with_columns, belief, self.options.surrogate), steps)
-        d, found = self.readings.x.shape[1], np.exp(point)
-        return posterior_at(with_columns, found[:d], float(found[d]), float(found[d + 1])), density
+            problem = Problem.of(with_columns, belief, self.options.surrogate)
+            point, density = highest(problem, steps)
+        return posterior_at(with_columns, *covariance_at(problem, point)), density
 
     def _likeliest(self, gp: GaussianProcess, courses: Array) -> int | None:
         """The course whose column adds most to the evidence at the hyperparameters as they are."""

@@ -16,17 +16,20 @@ from typing import Any
 
 import GPy
 import numpy as np
+from GPy.core.parameterization.param import Param
 from GPy.inference.latent_function_inference import ExactGaussianInference
 from GPy.likelihoods import Gaussian
 from paramz.domains import _POSITIVE
 from paramz.transformations import Exponent
 
 from lutra_models.errors import FitFailed
+from lutra_models.gp.kernels.covariance import Scaled
+from lutra_models.gp.kernels.shapes import Kernel
 from lutra_models.gp.options import Belief, Surrogates
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.base import posterior_at, verify
 from lutra_models.gp.surrogate.dataset import Readings
-from lutra_models.gp.surrogate.map_estimate import LogNormal, Problem, find_mode
+from lutra_models.gp.surrogate.map_estimate import LogNormal, Problem, find_mode, squares_of
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 _GPY = threading.Lock()
@@ -64,6 +67,32 @@ class _Prior:
         return np.asarray(normal - 0.5 * self.freedom / x + 0.5 * self.scatter / x**2)
 
 
+_KNOWN = {"matern52": GPy.kern.Matern52, "matern32": GPy.kern.Matern32, "rbf": GPy.kern.RBF}
+
+
+class _Kernel(GPy.kern.Kern):  # type: ignore[misc]
+    """A kernel that GPy does not know, over the first features of its inputs."""
+
+    def __init__(self, kernel: Kernel, variance: float, lengthscale: Array) -> None:
+        super().__init__(len(lengthscale), range(len(lengthscale)), kernel.name)
+        self.kernel = kernel
+        self.variance, self.lengthscale = Param("variance", variance), Param("lengthscale", lengthscale)
+        self.link_parameters(self.variance, self.lengthscale)
+
+    def K(self, X: Array, X2: Array | None = None) -> Array:  # noqa: N802
+        scales = np.asarray(self.lengthscale)
+        return float(self.variance[0]) * self.kernel.correlations(X / scales, (X if X2 is None else X2) / scales)
+
+    def Kdiag(self, X: Array) -> Array:  # noqa: N802
+        return np.full(len(X), float(self.variance[0]))
+
+    def update_gradients_full(self, dL_dK: Array, X: Array, X2: Array | None = None) -> None:
+        scales, weights = np.asarray(self.lengthscale), dL_dK.ravel()
+        values, by_scale = self.kernel.terms(squares_of(np.asarray(X)), scales**-2.0)
+        self.variance.gradient = float(weights @ values)
+        self.lengthscale.gradient = float(self.variance[0]) * by_scale(weights) / scales
+
+
 @dataclass(frozen=True)
 class GPySurrogate:
     """Starts where plain numpy finds the mode, and gives GPy the last word."""
@@ -82,7 +111,7 @@ class GPySurrogate:
                 warnings.simplefilter("ignore")
                 model = gpy_model(thinned, problem, found)
                 model.optimize("lbfgs", max_iters=options.last_steps, messages=False)
-                return _posterior(model, readings)
+                return _posterior(model, problem, readings)
         except (np.linalg.LinAlgError, FloatingPointError, ValueError) as e:
             raise FitFailed(f"no Gaussian process could be fitted to {len(readings.z)} rows: {e}") from e
 
@@ -91,27 +120,34 @@ def gpy_model(readings: Readings, problem: Problem, point: Array) -> Any:
     """GPy's model with its hyperparameters at the point (d + 2,) of logarithms."""
     d, p = readings.x.shape[1], readings.trends.shape[1]
     scales, variance, noise_variance = np.exp(point[:d]), math.exp(point[d]), math.exp(point[d + 1])
-    kernel = GPy.kern.Matern52(d, variance=variance, lengthscale=scales, ARD=True, active_dims=range(d))
+    near = kernel = _kernel(problem, variance, scales)
     if p:
         kernel = kernel + GPy.kern.Linear(p, variances=readings.doubts**2, ARD=True, active_dims=range(d, d + p))
     noise = _SharedNoise(problem.share, noise_variance)
     x = np.hstack([readings.x, readings.trends])
     model = GPy.core.GP(x, problem.z[:, None], kernel, noise, inference_method=ExactGaussianInference())
-    matern = model.kern.parts[0] if p else model.kern
     if p:
         model.kern.parts[1].fix(warning=False)
-    matern.lengthscale.set_prior(_Prior(problem.lengthscale), warning=False)
-    matern.variance.set_prior(_Prior(problem.variance), warning=False)
+    near.lengthscale.set_prior(_Prior(problem.lengthscale), warning=False)
+    near.variance.set_prior(_Prior(problem.variance), warning=False)
     noise.variance.set_prior(_Prior(problem.noise, problem.scatter, problem.freedom), warning=False)
-    for parameter in (matern.lengthscale, matern.variance, noise.variance):
+    for parameter in (near.lengthscale, near.variance, noise.variance):
         parameter.constrain(Exponent(), warning=False)
     return model
 
 
-def _posterior(model: Any, readings: Readings) -> GaussianProcess:
-    matern = model.kern.parts[0] if readings.trends.shape[1] else model.kern
-    scales = np.array(matern.lengthscale, dtype=float)
-    return posterior_at(readings, scales, float(matern.variance[0]), float(model.likelihood.variance[0]))
+def _kernel(problem: Problem, variance: float, scales: Array) -> Any:
+    d = problem.x.shape[1]
+    known = _KNOWN.get(problem.kernel.name)
+    if known is not None:
+        return known(d, variance=variance, lengthscale=scales, ARD=True, active_dims=range(d))
+    return _Kernel(problem.kernel, variance, scales)
+
+
+def _posterior(model: Any, problem: Problem, readings: Readings) -> GaussianProcess:
+    near = model.kern.parts[0] if readings.trends.shape[1] else model.kern
+    covariance = Scaled(problem.kernel, np.array(near.lengthscale, dtype=float), float(near.variance[0]))
+    return posterior_at(readings, covariance, float(model.likelihood.variance[0]))
 
 
 GPY = GPySurrogate()

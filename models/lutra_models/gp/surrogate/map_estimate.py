@@ -1,4 +1,4 @@
-"""The mode of a Gaussian process's hyperparameters, found with numpy alone.
+"""The mode of a Gaussian process's hyperparameters, found with numpy alone, for any kernel.
 
 Shapes: n distinct configurations, d features; a point is (d + 2,): the logarithms of the length-scales, of the kernel's
 variance and of the noise of one reading.
@@ -17,12 +17,13 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
+from lutra_models.gp.kernels.covariance import Scaled
+from lutra_models.gp.kernels.shapes import Kernel, kernel
 from lutra_models.gp.options import Belief, Surrogates
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.dataset import Readings
 from lutra_models.gp.surrogate.posterior import JITTER
 
-_ROOT5 = math.sqrt(5.0)
 _HOPELESS = 1e10
 
 
@@ -36,8 +37,9 @@ class LogNormal:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows and priors. `scatter` and `freedom` are what repeated readings say of the noise."""
+    """Rows, kernel and priors. `scatter` and `freedom` are what repeated readings say of the noise."""
 
+    kernel: Kernel
     x: Array
     z: Array
     share: Array
@@ -54,6 +56,7 @@ class Problem:
     def of(cls, readings: Readings, belief: Belief, options: Surrogates) -> Problem:
         d = readings.x.shape[1]
         return cls(
+            kernel(options.kernel),
             readings.x,
             readings.z - readings.trends @ readings.slopes,
             1.0 / readings.repeats,
@@ -71,12 +74,18 @@ def find_mode(problem: Problem, steps: int) -> Array:
     return highest(problem, steps)[0]
 
 
+def covariance_at(problem: Problem, point: Array) -> tuple[Scaled, float]:
+    """The covariance and the noise's variance at the point (d + 2,)."""
+    found, d = np.exp(point), problem.x.shape[1]
+    return Scaled(problem.kernel, found[:d], float(found[d])), float(found[d + 1])
+
+
 def highest(problem: Problem, steps: int) -> tuple[Array, float]:
     """As `find_mode`, and the logarithm of the density there, less what does not depend on the trends."""
     d = problem.x.shape[1]
     middle = np.array([problem.lengthscale.mu] * d + [problem.variance.mu, problem.noise.mu])
     width = np.array([problem.lengthscale.sigma] * d + [problem.variance.sigma, problem.noise.sigma])
-    squares = ((problem.x.T[:, :, None] - problem.x.T[:, None, :]) ** 2).reshape(d, -1)
+    squares = squares_of(problem.x)
 
     def loss(point: Array) -> tuple[float, Array]:
         value, slope = _negative_log_likelihood(problem, squares, point)
@@ -94,12 +103,16 @@ def highest(problem: Problem, steps: int) -> tuple[Array, float]:
     return np.asarray(found.x), -float(found.fun)
 
 
+def squares_of(x: Array) -> Array:
+    """(d, n²) each feature's squared differences between the rows (n, d)."""
+    return np.asarray(((x.T[:, :, None] - x.T[:, None, :]) ** 2).reshape(x.shape[1], -1))
+
+
 def _negative_log_likelihood(problem: Problem, squares: Array, point: Array) -> tuple[float, Array]:
     n, d = problem.x.shape
     shrink, variance, noise = np.exp(-2.0 * point[:d]), math.exp(point[d]), math.exp(point[d + 1])
-    r = np.sqrt(shrink @ squares).reshape(n, n)
-    decay = variance * np.exp(-_ROOT5 * r)
-    k = decay * (1.0 + _ROOT5 * r + 5.0 / 3.0 * r * r)
+    correlations, by_scale = problem.kernel.terms(squares, shrink)
+    k = variance * correlations.reshape(n, n)
     lower, failed = lapack.dpotrf(k + problem.trend + np.diag(noise * problem.share + JITTER), lower=1, clean=1)
     if failed:
         return _HOPELESS, np.zeros(d + 2)
@@ -108,6 +121,6 @@ def _negative_log_likelihood(problem: Problem, squares: Array, point: Array) -> 
     inverse = np.tril(inverse) + np.tril(inverse, -1).T
     value = 0.5 * float(problem.z @ weights) + float(np.sum(np.log(np.diag(lower))))
     outer = 0.5 * (np.outer(weights, weights) - inverse)
-    scales = squares @ (outer * decay * (5.0 / 3.0) * (1.0 + _ROOT5 * r)).ravel() * shrink
+    scales = variance * by_scale(outer.ravel())
     rest = [float(np.sum(outer * k)), noise * float(np.sum(np.diag(outer) * problem.share))]
     return value, -np.concatenate([scales, rest])

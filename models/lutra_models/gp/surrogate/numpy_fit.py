@@ -10,7 +10,7 @@ from lutra_models.errors import FitFailed
 from lutra_models.gp.options import Belief, Surrogates
 from lutra_models.gp.surrogate.base import posterior_at, verify
 from lutra_models.gp.surrogate.dataset import Readings
-from lutra_models.gp.surrogate.map_estimate import Problem, find_mode
+from lutra_models.gp.surrogate.map_estimate import Problem, covariance_at, find_mode
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 
@@ -21,12 +21,10 @@ class NumpySurrogate:
     def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
         """The posterior at the hyperparameters' mode. Raises FitFailed where the numbers admit none."""
         verify(readings)
-        d = readings.x.shape[1]
         try:
             with np.errstate(all="ignore"):
                 problem = Problem.of(readings.thinned(options.fitted_rows), belief, options)
-                found = np.exp(find_mode(problem, options.steps))
-                return posterior_at(readings, found[:d], float(found[d]), float(found[d + 1]))
+                return posterior_at(readings, *covariance_at(problem, find_mode(problem, options.steps)))
         except (np.linalg.LinAlgError, FloatingPointError, ValueError) as e:
             raise FitFailed(f"no Gaussian process could be fitted to {len(readings.z)} rows: {e}") from e
 

@@ -2,7 +2,7 @@
 
 Shapes: n distinct configurations, d features, p trends, m query points.
 
-The kernel is Matérn-5/2 with one length-scale per feature, plus a linear one over trends (columns that say what other
+The covariance is that of the features (`kernels`), plus a linear one over trends (columns that say what other
 workloads' posteriors make of a configuration). Noise is that of one reading; a row that stands for r readings has a
 share 1/r of it. Posterior: Rasmussen & Williams, Gaussian Processes for Machine Learning, algorithm 2.1.
 """
@@ -11,23 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from lutra_models.gp.kernels.covariance import Covariance, covariance_from_dict, matern52
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.transforms import Transform
 
 JITTER = 1e-8
 _NONE = np.zeros(0)
-
-
-def matern(square: Array, variance: float) -> Array:
-    """The Matérn-5/2 covariances of rows whose squared distances, in length-scales, are `square`."""
-    r = math.sqrt(5.0) * np.sqrt(np.maximum(square, 0.0))
-    return np.asarray(variance * (1.0 + r + r * r / 3.0) * np.exp(-r))
 
 
 @dataclass(frozen=True)
@@ -44,6 +39,10 @@ class Spread:
     noise: float = 1.0
     headroom: float = math.inf
 
+    def scaled(self, factor: float) -> Spread:
+        """With deviations that many times as large."""
+        return replace(self, worse=factor * self.worse, better=factor * self.better, noise=factor**2 * self.noise)
+
 
 @dataclass(frozen=True, eq=False)
 class GaussianProcess:
@@ -55,9 +54,8 @@ class GaussianProcess:
     """(n,) targets in standard units."""
     share: Array
     """(n,) each row's share of one reading's noise."""
-    lengthscales: Array
-    """(d,)"""
-    variance: float
+    covariance: Covariance
+    """Of the features."""
     noise: float
     transform: Transform
     slopes: Array = field(default_factory=lambda: _NONE)
@@ -82,7 +80,12 @@ class GaussianProcess:
 
     @property
     def d(self) -> int:
-        return len(self.lengthscales)
+        return self.covariance.d
+
+    @property
+    def variance(self) -> float:
+        """The prior's, trends left out."""
+        return self.covariance.variance
 
     @property
     def read(self) -> int:
@@ -95,9 +98,7 @@ class GaussianProcess:
 
     def kernel(self, one: Array, two: Array) -> Array:
         """Covariances (len(one), len(two))."""
-        a, b = one[:, : self.d] / self.lengthscales, two[:, : self.d] / self.lengthscales
-        square = np.sum(a * a, 1)[:, None] + np.sum(b * b, 1)[None, :] - 2.0 * (a @ b.T)
-        near = matern(square, self.variance)
+        near = self.covariance(one[:, : self.d], two[:, : self.d])
         if not len(self.slopes):
             return near
         return np.asarray(near + (one[:, self.d :] * self.doubts**2) @ two[:, self.d :].T)
@@ -151,7 +152,7 @@ class GaussianProcess:
         worse = z * np.sqrt(s.noise * more * self.noise + s.worse**2 * variance)
         better = z * np.sqrt(s.noise * more * self.noise + s.better**2 * variance)
         if math.isfinite(s.headroom):
-            least = z * math.sqrt(more * self.noise)
+            least = z * math.sqrt(min(s.noise, 1.0) * more * self.noise)
             ceiling = float(np.max(s.good * self.z[: self.read])) + least + s.headroom
             better = np.maximum(np.minimum(better, ceiling - s.good * mean), least)
         below, above = (worse, better) if s.good > 0 else (better, worse)
@@ -159,24 +160,29 @@ class GaussianProcess:
         return back(mean), back(mean - below), back(mean + above)
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("x", "z", "share", "lengthscales", "slopes", "doubts", "noise_factors")
+        names = ("x", "z", "share", "slopes", "doubts", "noise_factors")
         arrays = {n: getattr(self, n).tolist() for n in names}
         s = self.spread
         spread = [s.good, s.worse, s.better, s.noise, s.headroom if math.isfinite(s.headroom) else None]
-        rest = {"variance": self.variance, "noise": self.noise, "spread": spread, "imagined": self.imagined}
-        return {**arrays, **rest, "transform": self.transform.to_dict()}
+        rest = {"noise": self.noise, "spread": spread, "imagined": self.imagined}
+        return {**arrays, **rest, "covariance": self.covariance.to_dict(), "transform": self.transform.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GaussianProcess:
         data = {"noise_factors": data.get("unrest", ()), **data}  # as an earlier version named them
-        x, z, share, lengthscales, slopes, doubts, noise_factors = (
-            np.array(data.get(n, ()), dtype=float)
-            for n in ("x", "z", "share", "lengthscales", "slopes", "doubts", "noise_factors")
+        x, z, share, slopes, doubts, noise_factors = (
+            np.array(data.get(n, ()), dtype=float) for n in ("x", "z", "share", "slopes", "doubts", "noise_factors")
         )
         good, worse, better, more, headroom = data["spread"]
         spread = Spread(good, worse, better, more, math.inf if headroom is None else headroom)
         transform = Transform.from_dict(data["transform"])
-        variance, noise = float(data["variance"]), float(data["noise"])
         imagined = int(data.get("imagined", 0))
         last = (transform, slopes, doubts, noise_factors, spread, imagined)
-        return cls(x, z, share, lengthscales, variance, noise, *last)
+        return cls(x, z, share, _covariance(data), float(data["noise"]), *last)
+
+
+def _covariance(data: Mapping[str, Any]) -> Covariance:
+    """Earlier versions knew one kernel, and kept its numbers beside the others."""
+    if "covariance" in data:
+        return covariance_from_dict(data["covariance"])
+    return matern52(np.array(data["lengthscales"], dtype=float), float(data["variance"]))

@@ -15,6 +15,8 @@ from lutra_service.common.documents import Document
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 MAX_FEATURES = 10_000
+MAX_NODES = 100_000
+"""Of all trees of a posterior's forest."""
 
 
 class InvalidAnswer(LutraError):
@@ -208,7 +210,11 @@ def _largest(request: Mapping[str, Any]) -> int:
 
 def _check_size(posterior: Mapping[str, Any], rows: int) -> None:
     """Reading a model takes the square of its rows in memory."""
-    x, wide = posterior["x"], len(posterior["x"][0])
-    if len(x) > rows or wide > MAX_FEATURES or len(posterior["lengthscales"]) > wide:
-        found = f"{len(x)} rows of {wide} and {len(posterior['lengthscales'])} length-scales"
+    x, wide, covariance = posterior["x"], len(posterior["x"][0]), posterior["covariance"]
+    scales, terms = len(covariance.get("lengthscales", ())), len(covariance.get("kernel", {}).get("weights", ()))
+    nodes = sum(len(tree["feature"]) for tree in covariance.get("trees", ()))
+    if len(x) > rows or max(wide, terms) > MAX_FEATURES or scales > wide or nodes > MAX_NODES:
+        found = (
+            f"{len(x)} rows of {wide}, {scales} length-scales, {terms} terms of a kernel and {nodes:,} nodes of trees"
+        )
         raise InvalidAnswer(f"the model is larger than what was measured: {found}, of {rows} rows")

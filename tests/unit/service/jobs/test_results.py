@@ -51,7 +51,7 @@ def tall(model: Document) -> None:
 
 
 def broadcast(model: Document) -> None:
-    model["posteriors"]["qps"]["lengthscales"] *= 5_000
+    model["posteriors"]["qps"]["covariance"]["lengthscales"] *= 5_000
 
 
 def alien(model: Document) -> None:
