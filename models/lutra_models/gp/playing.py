@@ -20,6 +20,7 @@ import numpy as np
 
 from lutra_models.errors import LutraError
 from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.kernels.covariance import Scaled
 from lutra_models.gp.learning.fit import teachable
 from lutra_models.gp.options import DEFAULT, Options
 from lutra_models.gp.recommender import fit
@@ -86,15 +87,16 @@ def world(history: History, seed: int) -> World | None:
 
 def _drawn(gp: GaussianProcess, rng: np.random.Generator) -> Callable[[Array], Array]:
     """A function (m, d) → (m,) of the posterior: waves of the prior, and what the readings say of their error there."""
-    d = gp.d
+    d, near = gp.d, gp.covariance
+    assert isinstance(near, Scaled)
     # Waves of a Matérn-5/2 have frequencies that are Student's t with five degrees of freedom.
     scale = np.sqrt(rng.chisquare(5.0, (WAVES, 1)) / 5.0)
-    frequencies = rng.standard_normal((WAVES, d)) / scale / gp.lengthscales
+    frequencies = rng.standard_normal((WAVES, d)) / scale / near.lengthscales
     phases, heights = 2.0 * np.pi * rng.random(WAVES), rng.standard_normal(WAVES)
 
     def prior(x: Array) -> Array:
         waves = np.cos(x[:, :d] @ frequencies.T + phases)
-        return np.asarray(np.sqrt(2.0 * gp.variance / WAVES) * waves @ heights)
+        return np.asarray(np.sqrt(2.0 * near.variance / WAVES) * waves @ heights)
 
     scatter = np.sqrt(gp.noise * gp.share) * rng.standard_normal(len(gp.z))
     error = replace(gp, z=gp.z - prior(gp.x) - scatter)
