@@ -210,7 +210,8 @@ def test_toml_is_what_its_reader_takes(block: Block) -> None:
         ColumnMapping.model_validate(document)
         return
     if "project" in document:
-        assert set(document["project"]["entry-points"]) <= {extensions.SURROGATES, extensions.ACQUISITIONS}, block.place
+        groups = {extensions.KERNELS, extensions.SURROGATES, extensions.ACQUISITIONS}
+        assert set(document["project"]["entry-points"]) <= groups, block.place
         return
     if set(document) <= set(DEFAULT.to_dict()):
         assert documents.read(block.text, "toml") != DEFAULT, block.place

@@ -82,7 +82,7 @@ class KernelConformance:
             factors = np.exp(step * (np.arange(3) == j))
             above, below = (self.one.terms(squares, s**-2.0)[0] for s in (scales * factors, scales / factors))
             found = float(weights @ (above - below)) / (2.0 * step)
-            assert abs(found - told) < 1e-4 * max(1.0, abs(found)), f"feature {j}: {found:.6g} is told as {told:.6g}"
+            assert abs(found - told) < 1e-4 * max(1.0, abs(found)), f"feature {j}: {found:.6g} is shown as {told:.6g}"
 
     def test_plain_numbers_keep_it(self) -> None:
         again, x = kernel_from_dict(json.loads(json.dumps(self.one.to_dict()))), self.places()

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lutra_models import extensions
-from lutra_models.gp.space.encoding import Array
 
+Array = NDArray[np.float64]
 _ROOT3, _ROOT5 = math.sqrt(3.0), math.sqrt(5.0)
 _NEAR_ONE = 1e-6
 

@@ -132,7 +132,7 @@ class Calibration:
     own_readings: float = 20.0
     """How many of a workload's own readings, each left out in turn, weigh as much as these widths."""
     few_rows: float = 2.0
-    """Half again as wide from three rows: fewer than `enough_rows` leave the hyperparameters a guess …"""
+    """Two thirds wider from three rows: fewer than `enough_rows` leave the hyperparameters a guess …"""
     enough_rows: float = 80.0
     """… (as in Student's t)."""
     failures: float = 6.0
