@@ -139,5 +139,4 @@ class Memory:
     def choose(self, history: History) -> list[Remembered]:
         asked = Question.of(history, self._engine)
         likeliest = self._index.likeliest(asked, self._by_name, LOOKED_AT)
-        ids = chosen([(name, name) for name in likeliest], "")
-        return [self._by_name[name] for name in ids if self._index.certain(name, asked.metric)]
+        return [self._by_name[name] for name in chosen([(name, name) for name in likeliest], "")]

@@ -397,7 +397,7 @@ class EffectAnswer(TypedDict):
     permuting the readings; it holds for all settings together."""
     certain: bool
     """Whether the setting did something, at a false discovery rate of 5 %, and the 90 % interval of its largest change
-    from the baseline lies on one side of 0. What is not certain decides nothing elsewhere."""
+    from the baseline lies on one side of 0."""
     best: int | float | str
     """Of the values that serve, the one with the greatest gain."""
     gain: float

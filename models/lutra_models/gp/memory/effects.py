@@ -61,14 +61,10 @@ class Effect:
     serves: tuple[float, float] | None = None
 
     @property
-    def moved(self) -> bool:
-        """Whether the setting did something, be it better or worse, at a false discovery rate of `certainty.RATE`."""
-        return self.chance <= certainty.RATE
-
-    @property
     def certain(self) -> bool:
-        """Whether it did, and which way: the 90 % interval of its largest change lies on one side of nothing."""
-        return self.moved and abs(self.gains[self._largest]) > ENDS * self.deviations[self._largest]
+        """Whether the setting did something, at a false discovery rate of `certainty.RATE`, and it is known which way:
+        the 90 % interval of its largest change lies on one side of nothing."""
+        return self.chance <= certainty.RATE and abs(self.largest[1]) > ENDS * self.deviations[self._largest]
 
     @property
     def best(self) -> Value:

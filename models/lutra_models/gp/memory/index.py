@@ -74,11 +74,6 @@ class Index:
     def ids(self) -> Collection[str]:
         return self._at.keys()
 
-    def certain(self, id_: str, metric: str) -> bool:
-        """Whether a workload knows anything of the metric for certain; else what it knows may be noise."""
-        lessons, row = self._lessons.get(metric), self._at.get(id_)
-        return lessons is not None and row is not None and lessons.certain(row)
-
     def put(self, id_: str, engine: str, owner: str, workload: Workload) -> None:
         """Add a workload, or what it is by now; the one that was added first goes where there are too many."""
         self.drop(id_)

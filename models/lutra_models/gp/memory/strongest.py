@@ -35,7 +35,6 @@ class Strongest:
             levels=((2,), np.float32, np.nan),
             on_log=((), np.bool_, False),
             doubt=((), np.float32, np.nan),
-            certain=((), np.bool_, False),
             settings=((EFFECTS,), np.int32, -1),
             log=((EFFECTS,), np.bool_, False),
             values=((EFFECTS, PLACES), np.float64, np.nan),
@@ -51,18 +50,14 @@ class Strongest:
             return
         self._rows["levels"][row] = lesson.low, lesson.high
         self._rows["on_log"][row], self._rows["doubt"][row] = lesson.log, lesson.doubt
-        self._rows["certain"][row] = lesson.certain
-        for i, effect in enumerate(lesson.effects[:EFFECTS]):
+        widest = sorted(lesson.effects, key=lambda e: min(e.gains) - max(e.gains))
+        for i, effect in enumerate(widest[:EFFECTS]):
             self._put_effect(row, i, effect, lesson.good)
 
     def known(self, size: int) -> npt.NDArray[np.bool_]:
         """Of the first rows, whether they know the metric."""
         self._rows.hold(size - 1)
         return np.asarray(~np.isnan(self._rows["levels"][:size, 0]))
-
-    def certain(self, row: int) -> bool:
-        """Whether the workload of this row knows anything of the metric for certain."""
-        return bool(self._rows["certain"][row])
 
     def gaps(self, rows: Rows, level: float | None) -> Array:
         """(w,) how far the level of the readings lies outside the past one's."""

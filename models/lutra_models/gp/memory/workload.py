@@ -43,11 +43,6 @@ class Lesson:
         """The variance of a configuration's place on the sum of the effects."""
         return self.rest + sum(e.deviation**2 for e in self.effects) + 1e-9
 
-    @property
-    def certain(self) -> bool:
-        """Whether any setting did something for certain; else the readings may as well be noise."""
-        return any(e.moved for e in self.effects)
-
     def to_dict(self) -> dict[str, Any]:
         told = {"log": self.log, "low": self.low, "high": self.high, "rest": self.rest, "good": self.good}
         return {**told, "effects": [e.to_dict() for e in self.effects]}

@@ -26,9 +26,7 @@ def likeliest(
     """The workloads that a session with this history leans on, the likeliest first.
 
     Of the database itself any of its other sessions; of another database, where the policies of both allow it, one at
-    most, and only of a session with enough confirmed readings: no database can push the others out. Of those that are
-    chosen the ones drop out of which nothing is certain, but for the database's own: what looks like an effect there
-    may be noise, and starts nobody's session.
+    most, and only of a session with enough confirmed readings: no database can push the others out.
     """
     asked = Question.of(history, database.engine)
     own = unit.workloads.id_of_session(session_id)
@@ -36,8 +34,7 @@ def likeliest(
     if found is None:
         allowed = {database.id, *unit.workloads.owners(database), *(() if database.past == "none" else (IMPORTED,))}
         found = _chosen(unit, database, asked, own, allowed, options)
-    with ready(unit) as index:
-        return [r for r in found or [] if r.database_id == database.id or index.certain(r.id, asked.metric)]
+    return found or []
 
 
 def _chosen(
