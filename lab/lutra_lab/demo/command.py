@@ -78,6 +78,10 @@ def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | No
         sys.exit(1)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    _hand_over(console, result, json_file, store)
+
+
+def _hand_over(console: Console, result: dict[str, Any], json_file: Path | None, store: Path | None) -> None:
     if json_file:
         json_file.write_text(json.dumps(result, indent=1))
         console.print(f"\nfigures written to {json_file}")
