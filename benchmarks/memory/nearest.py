@@ -151,7 +151,8 @@ def _costs(store: Store) -> dict[str, float]:
 
 def _ask(unit: UnitOfWork, engine: str, history: History) -> list[str]:
     database = replace(unit.databases.get(f"db_{engine}"), policy={"past": "all"})
-    return choose.past_of(unit, database, "ts_new", history, DEFAULT)
+    found = choose.likeliest(unit, database, "ts_new", history, DEFAULT)
+    return [str(row.snapshot_id) for row in found]
 
 
 def _payloads(unit: UnitOfWork, ids: Sequence[str]) -> list[dict[str, Any]]:
