@@ -832,7 +832,7 @@ class KnobAnswer(TypedDict):
 
 class LeaningAnswer(TypedDict):
     """Whether past workloads help a session: the log score of its forecasts with them, less that without, over trials
-    that leaned on some."""
+    that used some."""
 
     trials: int
     """How many of them were measured."""
@@ -845,7 +845,7 @@ class LeaningAnswer(TypedDict):
     level: float
     """The probability that the interval holds the true difference, however often somebody looks."""
     verdict: Literal["better", "worse", "undecided"]
-    """`better`: the past helps; `worse`: it harms, and the session leans on it no longer."""
+    """`better`: the past helps; `worse`: it harms, and the session uses it no longer."""
     sentence: str
     """All of this in words."""
 
@@ -854,7 +854,7 @@ class LeansOnAnswer(TypedDict):
     """What a recommendation owes to past workloads."""
 
     workloads: list[PastWorkloadAnswer]
-    """Those that it leans on, the weightiest first."""
+    """Those that it uses, the weightiest first."""
     without: dict[str, int | float | str]
     """The configuration that would have been proposed without any of them, in the server's own units."""
     differs: list[str]
@@ -1373,7 +1373,7 @@ class PastGainAnswer(TypedDict):
 
 
 class PastWorkloadAnswer(TypedDict):
-    """A past workload that a recommendation leans on."""
+    """A past workload that a recommendation uses."""
 
     workload: str
     """Its id."""
@@ -1658,7 +1658,7 @@ class RecommendationAnswer(TypedDict):
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
     leans_on: LeansOnAnswer | None
-    """The past workloads that it leans on, and what it would be without them; null where it leans on none."""
+    """The past workloads that it uses, and what it would be without them; null where it uses none."""
     looked_at: LookedAtAnswer | None
     """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
     memory: MemoryAnswer | None
@@ -2010,7 +2010,7 @@ class SessionAnswer(TypedDict):
     verification: VerificationAnswer | None
     """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
     leaning: LeaningAnswer | None
-    """Whether the past workloads that it leans on help it; null before the first measured trial that leaned on some."""
+    """Whether the past workloads that it uses help it; null before the first measured trial that used some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: str

@@ -168,7 +168,7 @@ class LookedAtAnswer(Answer):
 
 
 class PastWorkloadAnswer(Answer):
-    """A past workload that a recommendation leans on."""
+    """A past workload that a recommendation uses."""
 
     workload: str
     """Its id."""
@@ -182,7 +182,7 @@ class LeansOnAnswer(Answer):
     """What a recommendation owes to past workloads."""
 
     workloads: list[PastWorkloadAnswer]
-    """Those that it leans on, the weightiest first."""
+    """Those that it uses, the weightiest first."""
     without: Values
     """The configuration that would have been proposed without any of them, in the server's own units."""
     differs: list[str]
@@ -342,7 +342,7 @@ class RecommendationAnswer(Answer):
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
     leans_on: LeansOnAnswer | None
-    """The past workloads that it leans on, and what it would be without them; null where it leans on none."""
+    """The past workloads that it uses, and what it would be without them; null where it uses none."""
     looked_at: LookedAtAnswer | None
     """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
     memory: MemoryAnswer | None

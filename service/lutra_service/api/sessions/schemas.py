@@ -141,7 +141,7 @@ class VerificationAnswer(Answer):
 
 class LeaningAnswer(Answer):
     """Whether past workloads help a session: the log score of its forecasts with them, less that without, over trials
-    that leaned on some."""
+    that used some."""
 
     trials: int
     """How many of them were measured."""
@@ -154,7 +154,7 @@ class LeaningAnswer(Answer):
     level: float
     """The probability that the interval holds the true difference, however often somebody looks."""
     verdict: Literal["better", "worse", "undecided"]
-    """`better`: the past helps; `worse`: it harms, and the session leans on it no longer."""
+    """`better`: the past helps; `worse`: it harms, and the session uses it no longer."""
     sentence: str
     """All of this in words."""
 
@@ -225,7 +225,7 @@ class SessionAnswer(Answer):
     verification: VerificationAnswer | None
     """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
     leaning: LeaningAnswer | None
-    """Whether the past workloads that it leans on help it; null before the first measured trial that leaned on some."""
+    """Whether the past workloads that it uses help it; null before the first measured trial that used some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: datetime

@@ -125,7 +125,7 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
     if strange:
         raise InvalidAnswer(f"settings that nobody asked about: {', '.join(strange[:5])}")
     if answer.leaned is not None and max(on.place for on in answer.leaned.on) >= len(request["past"]):
-        raise InvalidAnswer("it leans on a past workload that it was not given")
+        raise InvalidAnswer("it uses a past workload that it was not given")
     if not finite(result):
         raise InvalidAnswer("the answer, or the model in it, holds numbers that are not finite")
     if answer.snapshot is not None:

@@ -1,6 +1,6 @@
-"""Whether the past workloads that a session leans on help it: its forecasts with them against those without.
+"""Whether the past workloads that a session uses help it: its forecasts with them against those without.
 
-Each recommendation that leans on some keeps both forecasts of its settings. What is measured then says which was the
+Each recommendation that uses some keeps both forecasts of its settings. What is measured then says which was the
 better one. A session whose forecasts are worse with the past learns from itself alone from then on.
 """
 
@@ -38,7 +38,7 @@ def sentence(found: Comparison) -> str:
     told = f"the log score of its forecasts is {found.mean:+.2f}{span} with past workloads, over {trials}"
     return {
         "better": f"Past workloads help: {told}.",
-        "worse": f"Past workloads harm, and it leans on them no longer: {told}.",
+        "worse": f"Past workloads harm, and it uses them no longer: {told}.",
         "undecided": f"Whether past workloads help is not known yet: {told}.",
     }[found.verdict]
 

@@ -1,4 +1,4 @@
-"""Which past workloads a recommendation leans on, and what it would be without them, for people."""
+"""Which past workloads a recommendation uses, and what it would be without them, for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHOWN = 5
 
 
 def leans_on(unit: UnitOfWork, row: Recommendation) -> Document | None:
-    """None where it leans on none. Of another database's workload the id alone is told, and not its name."""
+    """None where it uses none. Of another database's workload the id alone is told, and not its name."""
     if row.leaned is None:
         return None
     found = unit.workloads.some([each["workload"] for each in row.leaned["on"]])
@@ -30,7 +30,7 @@ def leans_on(unit: UnitOfWork, row: Recommendation) -> Document | None:
 
 def _sentence(workloads: list[Document], without: Document, differs: list[str]) -> str:
     named = ", ".join(f"{each['name'] or each['workload']} (weight {each['weight']:.2f})" for each in workloads)
-    told = f"It leans on {'a past workload' if len(workloads) == 1 else 'past workloads'}: {named}."
+    told = f"It uses {'a past workload' if len(workloads) == 1 else 'past workloads'}: {named}."
     if not differs:
         return f"{told} Without, it would propose the same."
     values = ", ".join(f"{name} = {without[name]}" for name in differs[:SHOWN])

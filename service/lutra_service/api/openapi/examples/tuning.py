@@ -181,8 +181,7 @@ leans_on: Example = {
     "without": {"work_mem": 6144},
     "differs": ["work_mem"],
     "predictions": {},
-    "sentence": "It leans on a past workload: last year's shop (weight 0.62). "
-    "Without, it would propose work_mem = 6144.",
+    "sentence": "It uses a past workload: last year's shop (weight 0.62). Without, it would propose work_mem = 6144.",
 }
 leaning: Example = {
     "trials": 9,
