@@ -8,7 +8,8 @@ from tests.support.service import Agent, Service
 
 
 def asked(metric: str, **more: object) -> dict[str, object]:
-    return {"objective": {"metric": metric, "goal": "minimize"}, **more}
+    goal = "maximize" if metric in ("qps", "tps") else "minimize"
+    return {"objective": {"metric": metric, "goal": goal}, **more}
 
 
 def test_a_session_about_a_metric_that_nothing_measures_is_refused(

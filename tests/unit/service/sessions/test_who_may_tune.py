@@ -8,7 +8,7 @@ from tests.support.service import Agent, Document, Service, look
 
 pytestmark = pytest.mark.slow
 
-SESSION = {"objective": {"metric": "qps", "goal": "minimize"}, "max_trials": 1000}
+SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "max_trials": 1000}
 
 
 @pytest.mark.parametrize("approval", ["manual", "automatic"])
