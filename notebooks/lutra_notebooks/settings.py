@@ -102,7 +102,7 @@ def _curve(effect: EffectAnswer) -> list[dict[str, object]]:
             "log": effect["log"],
             "baseline": value == effect["baseline"],
             "special": place >= line,
-            "serves": place >= line or value == effect["baseline"] or low <= value <= high,
+            "serves": place >= line or value == effect["baseline"] or low <= float(value) <= high,
         }
         for place, (value, gain, deviation) in enumerate(told)
     ]
