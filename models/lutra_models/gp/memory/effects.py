@@ -204,7 +204,7 @@ class _Curves:
         began = int(np.argmin(np.abs(places - self._home[knob])))
         gains, deviations, deviation = self._averaged(knob, places, began)
         values = tuple(_value(domain, place) for place in places)
-        is_number = isinstance(domain, Number)
+        number = domain if isinstance(domain, Number) else None
         return Effect(
             name,
             values,
@@ -213,10 +213,10 @@ class _Curves:
             values[began],
             deviation,
             self._chances.get(name, 1.0),
-            log=is_number and domain.log,
-            choice=not is_number,
-            special=int(np.sum(places >= SPECIAL)) if is_number else 0,
-            serves=domain.serves if is_number else None,
+            log=number is not None and number.log,
+            choice=number is None,
+            special=int(np.sum(places >= SPECIAL)) if number is not None else 0,
+            serves=None if number is None else number.serves,
         )
 
     def _averaged(self, knob: int, places: Array, began: int) -> tuple[Array, Array, float]:
@@ -247,8 +247,8 @@ def _places(domain: Number | Choice, column: Array, home: float) -> Array:
     low, high = (float(np.min(inside)), float(np.max(inside))) if len(inside) else (0.0, 0.0)
     line = [*np.linspace(low, high, PLACES)] if high - low > 1e-6 else [*inside[:1]]
     if domain.serves is not None and len(inside):
-        ends = np.clip(place_of(domain, np.array(domain.serves)), low, high)
-        line += [*np.linspace(*ends, PLACES)]
+        first, last = np.clip(place_of(domain, np.array(domain.serves)), low, high)
+        line += [*np.linspace(first, last, PLACES)]
     line += [home] if home < SPECIAL else []
     apart = np.diff(line := sorted(line), prepend=-np.inf) > 1e-9
     return np.concatenate([np.array(line)[apart], met[met >= SPECIAL]])

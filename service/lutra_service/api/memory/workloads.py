@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
-from lutra_models.gp.memory.effects import Effect
-from lutra_models.gp.memory.workload import Lesson
-from lutra_models.gp.memory.workload import Workload as Taught
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer, WorkloadHistoryAnswer
 from lutra_service.app.memory.alike import nearest
-from lutra_service.app.memory.learned import measured
+from lutra_service.app.memory.learned import measured, shown
 from lutra_service.app.models import serving
 from lutra_service.app.observations.selected import require_engine
 from lutra_service.common.documents import Document
@@ -77,19 +74,6 @@ def get_workload_history(workload: str, stored: StoreDep) -> Document:
 
 
 def _told(row: Workload) -> dict[str, Any]:
-    taught = Taught.from_dict(row.taught or {"signature": {}, "context": {}, "lessons": {}})
     teaches = row.taught is not None and row.snapshot_id is not None and row.merged_into is None
-    lessons = {metric: _lesson(lesson) for metric, lesson in taught.lessons.items()}
     own = {"database": row.database_id, "session": row.session_id, "teaches": teaches}
-    return {**vars(row), **own, **taught.to_dict(), "lessons": lessons}
-
-
-def _lesson(lesson: Lesson) -> dict[str, Any]:
-    goal = "maximize" if lesson.good > 0 else "minimize"
-    return {**lesson.to_dict(), "goal": goal, "effects": [_effect(e) for e in lesson.effects]}
-
-
-def _effect(effect: Effect) -> dict[str, Any]:
-    low, high = effect.interval
-    asked = {"certain": effect.certain, "best": effect.best, "gain": effect.gain, "low": low, "high": high}
-    return {**effect.to_dict(), **asked}
+    return {**vars(row), **own, **shown(row.taught)}

@@ -37,6 +37,19 @@ def taught(model: Document, metric: str) -> Document:
     return Workload.of(Snapshot.from_dict(model), metric).to_dict()
 
 
+def shown(taught: Document | None) -> Document:
+    """What a workload taught, each effect with what follows from its curve; nothing before it was fitted."""
+    found = Workload.from_dict(taught or {"signature": {}, "context": {}, "lessons": {}})
+    document = found.to_dict()
+    for metric, lesson in found.lessons.items():
+        told = document["lessons"][metric]
+        told["goal"] = "maximize" if lesson.good > 0 else "minimize"
+        for effect, about in zip(lesson.effects, told["effects"], strict=True):
+            low, high = effect.interval
+            about |= {"certain": effect.certain, "best": effect.best, "gain": effect.gain, "low": low, "high": high}
+    return document
+
+
 def request(history: Document, options: Options = OPTIONS) -> Document:
     """What a worker is given to fit a workload by itself. The same content and options give the same model."""
     measured = (o["configuration"] for o in history["observations"])
