@@ -82,6 +82,10 @@ def stays_down(loop: Loop, server: ScratchServer, service: FakeService) -> None:
     assert server.pid is None
 
 
+each = pytest.mark.parametrize("server", on_first(EVERY), indirect=True)
+
+
+@each
 @pytest.mark.parametrize("stage", on_first([*ACTIVE]))
 def test_one_that_is_shut_down_stays_so_and_one_that_crashes_is_brought_back(
     server: ScratchServer, service: FakeService, tmp_path: Path, stage: str
@@ -123,9 +127,6 @@ def test_one_that_is_shut_down_stays_so_and_one_that_crashes_is_brought_back(
 @pytest.fixture
 def scene(server: ScratchServer, service: FakeService, tmp_path: Path) -> Scene:
     return Scene(server, service, tmp_path)
-
-
-each = pytest.mark.parametrize("server", on_first(EVERY), indirect=True)
 
 
 def held(scene: Scene) -> None:
