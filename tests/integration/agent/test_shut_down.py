@@ -19,6 +19,7 @@ from lutra_agent.state.store import State
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_models import extensions
 
 from tests.support.agents import TOKEN, config, guards
 from tests.support.engines import OTHER_STORES, scratch
@@ -84,8 +85,9 @@ def stays_down(loop: Loop, server: ScratchServer, service: FakeService) -> None:
 
 
 each = pytest.mark.parametrize("server", on_first(EVERY), indirect=True)
-logged = pytest.mark.parametrize("server", on_first([name for name in EVERY if name != "toykv"]), indirect=True)
-"""All but the toy store: it writes no log, and nothing else tells a start of which the agent saw nothing."""
+BROUGHT = extensions.names_of(extensions.SCRATCH_SERVERS)
+logged = pytest.mark.parametrize("server", on_first([n for n in EVERY if n not in BROUGHT]), indirect=True)
+"""Without those of packages: what has no log of its own tells nothing of a start that the agent did not see."""
 
 
 @each
