@@ -97,7 +97,7 @@ def _resets(before: Sample, after: Sample) -> dict[str, str]:
 
 def _reset(name: str, old: Reading, new: Reading) -> str | None:
     if old.epoch != new.epoch:
-        return f"{name}: the counters were reset ({old.epoch or 'never'} → {new.epoch or 'never'})"
+        return f"{name}: the counters began again ({old.epoch or 'never'} → {new.epoch or 'never'})"
     for counter, value in new.counters.items():
         if value < old.counters.get(counter, value):
             return f"{name}: {counter} went back from {old.counters[counter]:g} to {value:g}"

@@ -33,13 +33,7 @@ class NotJudged(click.ClickException):
 @click.option("--fail-on", default=FAIL_ON, show_default=True, metavar="KIND|STRENGTH", help="What fails.")
 @asking
 def findings(
-    client: Client,
-    database: str | None,
-    minutes: int,
-    gone: bool,
-    as_json: bool,
-    junit: Path | None,
-    fail_on: str,
+    client: Client, database: str | None, minutes: int, gone: bool, as_json: bool, junit: Path | None, fail_on: str
 ) -> None:
     """What is wrong, the most harmful first, since when, and what would cure it; accepted risks come last.
 
@@ -48,7 +42,9 @@ def findings(
     could; else 0. Risks that are accepted do not count.
     """
     try:
-        status = _findings(client, database, minutes, gone, as_json, junit, fail_on)
+        listed.fail_on(fail_on)
+        of = database_id(client, database)
+        status = _print_gone(client, of, as_json) if gone else _print(client, of, minutes, as_json, junit, fail_on)
     except (LutraError, ValueError, OSError, click.ClickException) as error:
         words = error.message if isinstance(error, click.ClickException) else printable(str(error))
         raise NotJudged(f"nothing could be judged: {words}") from error
@@ -91,23 +87,15 @@ def risks(client: Client, database: str | None) -> None:
         click.echo("nobody accepts a finding")
 
 
-def _findings(
-    client: Client,
-    database: str | None,
-    minutes: int,
-    gone: bool,
-    as_json: bool,
-    junit: Path | None,
-    threshold: str,
-) -> int:
-    """Print them; the exit status. Raises ValueError for a threshold that is none."""
-    listed.fail_on(threshold)
-    of = database_id(client, database)
-    if gone:
-        for found in client.list_symptom_history(of, gone=True):
-            click.echo(json.dumps(found) if as_json else shown.episode(found))
-        return listed.CLEAN
-    document: Any = client.list_symptoms(of, minutes=minutes)
+def _print_gone(client: Client, database: str, as_json: bool) -> int:
+    for found in client.list_symptom_history(database, gone=True):
+        click.echo(json.dumps(found) if as_json else shown.episode(found))
+    return listed.CLEAN
+
+
+def _print(client: Client, database: str, minutes: int, as_json: bool, junit: Path | None, threshold: str) -> int:
+    """The exit status."""
+    document: Any = client.list_symptoms(database, minutes=minutes)
     if junit is not None:
         junit.write_text(listed.junit(document, threshold), encoding="utf-8")
     click.echo(json.dumps(document, indent=1) if as_json else shown.findings(document))

@@ -21,7 +21,7 @@ UNBOUNDED = float(2**62)
 """The room for data of which nobody knows how large they are."""
 
 LEAST_SHARE = 0.1
-"""What concerns fewer sessions, or less of the time, is as urgent as what concerns so many."""
+"""The least share that counts: what concerns fewer sessions, or less of the time, is no less urgent for it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Symptom:
 
     @property
     def rank(self) -> tuple[int, bool, float]:
-        """Sorts by harm, as who is woken at night would: first what fails now; then what can lose data or stop the
+        """Sorts by harm, as an on-call engineer would: first what fails now; then what can lose data or stop the
         server; then what costs time, by how much; notes last.
 
         Among those of one kind, causes come before their consequences, and then the more urgent before the less. What
@@ -118,7 +118,7 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
 
 
 def _ranked(shown: Sequence[Symptom]) -> list[Symptom]:
-    """With its place among the others: what brings about another one that shows is as urgent as that."""
+    """Each with its causes among the others. A cause is at least as urgent as its consequence."""
     named = {s.name: s for s in shown}
     causes = {s.name: tuple(n for n in s.follows if n in named) for s in shown}
     urgency = {s.name: s.urgency for s in shown}
@@ -137,7 +137,7 @@ def _ranked(shown: Sequence[Symptom]) -> list[Symptom]:
 
 
 def _comes_of(causes: Sequence[str]) -> str:
-    return f" It may come of {' or '.join(causes)}: see to that first." if causes else ""
+    return f" It may be a consequence of {' or '.join(causes)}: look at that first." if causes else ""
 
 
 def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Symptom:

@@ -12,6 +12,8 @@ from tests.support.pytest_runs import run
 pytestmark = pytest.mark.slow
 
 BUSY = "import time; end = time.process_time() + {s}\nwhile time.process_time() < end: pass"
+SEEN_S = 0.4
+"""Of half a second at least this much: the kernel counts in ticks."""
 CASES = f"""
 import subprocess, sys, time
 import pytest
@@ -41,7 +43,7 @@ def test_the_slowest_are_named_with_the_processor_seconds_of_their_children(
     rows = re.findall(r"^ +([\d.]+) +([\d.]+)  test_it.py::(\S+)$", done.stdout, re.MULTILINE)
     spent = {name: (float(seconds), float(processor)) for seconds, processor, name in rows}
     assert len(rows) == 20
-    assert spent["test_of_a_child"][1] >= 0.5
-    assert spent["test_of_a_child_that_still_runs"][1] >= 0.5
+    assert spent["test_of_a_child"][1] >= SEEN_S
+    assert spent["test_of_a_child_that_still_runs"][1] >= SEEN_S
     seconds, processor = spent["test_that_waits"]
-    assert processor < 0.5 <= seconds
+    assert processor < SEEN_S <= seconds

@@ -101,7 +101,7 @@ POSTGRESQL = (
         pg(wal_buffers="4MB"),
         {"wal.bytes": 8.0 * GB, "wal.buffers_full": 2e5},
         {"wal.buffers_full": 20_900},
-        [],
+        [{"archiver.archived": 620}, {"wal.buffers_full": 2e6}],
         {"wal_buffers": 2048},
         "because wal_buffers = 4 MB was full",
     ),
@@ -429,7 +429,7 @@ HARM = (
         pg(archive_mode="on"),
         {"archiver.failing_s": 7200},
         {"archiver.failing_s": 19},
-        says="has failed since the last success 2 h ago",
+        says="has failed for 2 h, without a success",
         quiet=[pg()],
     ),
     Case(

@@ -96,7 +96,7 @@ def test_a_consequence_names_what_it_may_come_of() -> None:
     found = together(case("postgresql", "commits_wait_for_standby"), case("postgresql", "row_locks"), {})
     waits = next(s for s in found.symptoms if s.name == "row_locks")
     assert waits.causes == ("commits_wait_for_standby",)
-    assert waits.sentence.count("It may come of commits_wait_for_standby: see to that first.") == 1
+    assert waits.sentence.count("It may be a consequence of commits_wait_for_standby: look at that first.") == 1
 
 
 def test_what_brings_about_another_one_is_as_urgent_as_that() -> None:

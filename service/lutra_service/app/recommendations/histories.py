@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from lutra_models.evidence import Evidence, TurnedDown
+from lutra_models.evidence import CURABLE, Evidence, TurnedDown
 from lutra_models.history import CIRCUMSTANCE, History, Observation, Window
 from lutra_models.knobs import Configuration, Knob, KnobSpace, Value
 from lutra_models.lifecycle import Origin
@@ -86,7 +86,7 @@ def _turned_down(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
 
 def _asked(evidence: Evidence) -> set[str]:
     """The settings that some symptom wants to move."""
-    return {m.setting for f in evidence.findings for m in f.moves if f.ground == "fault" and m.after is not None}
+    return {m.setting for f in evidence.findings for m in f.moves if f.ground in CURABLE and m.after is not None}
 
 
 def _with_aims(session: Session, observed: list[Observation]) -> list[Observation]:
