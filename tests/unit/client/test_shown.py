@@ -21,7 +21,8 @@ def point(added: str, share: float, low: float) -> dict[str, Any]:
 
 def told(now: dict[str, float] | None = None, **more: Any) -> str:
     found: Any = {"id": "rec_1", "state": "proposed", "origin": "evidence", "predictions": {}, "curve": []}
-    empty = ("looked_at", "reasons", "changes", "memory", "warnings", "waits", "failed", "error", "reason", "judgement")
+    empty = ("looked_at", "reasons", "changes", "leans_on", "memory", "warnings", "waits")
+    empty += ("failed", "error", "reason", "judgement")
     return shown.recommendation({**dict.fromkeys(empty), **found, **more}, now)
 
 
@@ -68,7 +69,7 @@ def test_a_service_says_nothing_that_a_terminal_obeys() -> None:
     assert told(id=f"rec_1{bad}", state=f"proposed{bad}", origin=f"evidence{bad}").startswith("rec_1?]0;owned?  propo")
     lines = {"id": f"ts_1{bad}", "state": bad, "objective": {"goal": bad, "metric": bad}, "effective_mode": bad}
     lines["mode"] = f"lab{bad}"
-    found: Any = {**lines, "trials_done": 1, "max_trials": 2, "message": bad}
+    found: Any = {**lines, "trials_done": 1, "max_trials": 2, "message": bad, "leaning": {"sentence": bad}}
     assert all(line.isprintable() for line in (*told(origin=bad).split("\n"), *shown.session(found).split("\n")))
 
 

@@ -13,7 +13,7 @@ REQUEST: Document = {
             {
                 "name": "work_mem",
                 "applies": "reload",
-                "risk": "",
+                "risk": "none",
                 "domain": {"low": 64, "high": 65536, "unit": "kB", "log": True, "integer": True, "special": []},
             }
         ],
