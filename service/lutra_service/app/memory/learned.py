@@ -21,10 +21,10 @@ from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.schema.records import Workload as Row
 from lutra_service.db.store import UnitOfWork
 
-MEASURED = ("format", "knobs", "objective", "limits", "observations", "context", "current", "aim")
+MEASURED = ("format", "knobs", "objective", "limits", "observations", "context", "baseline", "current", "aim")
 """What a history holds that a model is fitted to."""
 Outcome = Literal["new", "changed", "known"]
-NOTHING: Document = {"pending": [], "starts": [], "answers": {}, "baseline": None}
+NOTHING: Document = {"pending": [], "starts": [], "answers": {}}
 
 
 def fitted_with(options_fingerprint: str) -> str:
@@ -53,7 +53,7 @@ def shown(taught: Document | None) -> Document:
 def request(history: Document, options: Options = OPTIONS) -> Document:
     """What a worker is given to fit a workload by itself. The same content and options give the same model."""
     measured = (o["configuration"] for o in history["observations"])
-    home: Document = history["current"] or next(measured, {})
+    home: Document = history.get("baseline") or history["current"] or next(measured, {})
     return {"history": history, "entropy": [0], "past": [], "baseline": home, "options": options.to_dict()}
 
 
