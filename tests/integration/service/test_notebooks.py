@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from tests.support.fleet import Fleet, a_fleet
 from tests.support.public_tables import few_public_tables
 from tests.support.served import UNHURRIED, Served
 from tests.support.sessions import tune
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 LOADING = ("text/html", "application/javascript")
@@ -185,15 +186,24 @@ def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fl
     assert [m["id"] for m in fleet.served.api.take("GET", "/v1/models")["items"] if m["serves"]] == [fleet.champion]
 
 
+def scored(fleet: Fleet, version: str) -> bool:
+    scoring = fleet.served.api.take("GET", f"/v1/models/{version}")["scoring"]
+    return scoring is not None and scoring["state"] == "done"
+
+
 @pytest.mark.thorough
 def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet, kernel: KernelManager) -> None:
+    versions = (fleet.champion, fleet.better, fleet.absurd)
+    for version in versions:
+        fleet.served.api.take("POST", f"/v1/models/{version}/score")
+        assert until(functools.partial(scored, fleet, version))
     with fleet.members["till"].at_work():
         told = run("05_promote", kernel)
     assert told.charts == 2
     assert "'narrower intervals' is the champion" in told.holding("is the champion")
     assert f"was computed by {fleet.better}" in told.holding(f"computed by {fleet.better}")
     assert f"was computed by {fleet.champion}" in told.holding(f"computed by {fleet.champion}")
-    scores = {m: fleet.served.api.take("GET", f"/v1/models/{m}") for m in (fleet.champion, fleet.better, fleet.absurd)}
+    scores = {m: fleet.served.api.take("GET", f"/v1/models/{m}") for m in versions}
     cards = [scores[m]["scorecard"]["log_score"] for m in (fleet.better, fleet.champion, fleet.absurd)]
     assert cards == sorted(cards, reverse=True)
     shadow = scores[fleet.absurd]["in_shadow"]
