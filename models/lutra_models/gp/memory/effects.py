@@ -32,6 +32,8 @@ STRONGEST = 24
 WIDER = 1.5
 """By how much a gain's deviation is wider than the posterior says: at the mode of its hyperparameters it is too sure of
 itself. So chosen that what one half of a table says holds in the other."""
+SAME = 1e-9
+"""Codes no further apart are one place."""
 ENDS = 1.645
 """Deviations from a belief's middle to the ends of its 90 % interval."""
 
@@ -112,14 +114,14 @@ class Effect:
         return self.values[self._largest], self.gains[self._largest]
 
     def at(self, values: Sequence[Value]) -> Array:
-        """(m,) gains at the setting's values; 0 at an option that the workload did not meet."""
-        line = len(self.values) - self.special
+        """(m,) gains at the setting's values; the mean of all at a value that the curve does not have."""
+        line, elsewhere = len(self.values) - self.special, float(np.mean(self.gains))
         apart = dict(zip(self.values, self.gains, strict=True) if self.choice else self._apart(line))
         if self.choice:
-            return np.array([apart.get(v, 0.0) for v in values])
+            return np.array([apart.get(v, elsewhere) for v in values])
         numbers = [v for v in values if not isinstance(v, str)]
         if len(numbers) < len(values) or not line:
-            return np.array([apart.get(v, 0.0) for v in values])
+            return np.array([apart.get(v, elsewhere) for v in values])
         places, known = self._scaled(numbers), self._scaled(list(self.values[:line]))
         on_line = np.interp(places, known, self.gains[:line])
         return np.array([apart.get(v, float(g)) for v, g in zip(values, on_line, strict=True)])
@@ -200,9 +202,9 @@ class _Curves:
         domain, name = self._encoding.knobs[knob].domain, self._encoding.knobs[knob].name
         if len(np.unique(self._codes[:, knob])) < 2:
             return None
-        places = _places(domain, self._codes[:, knob], self._home[knob])
+        places, even = _places(domain, self._codes[:, knob], self._home[knob])
         began = int(np.argmin(np.abs(places - self._home[knob])))
-        gains, deviations, deviation = self._averaged(knob, places, began)
+        gains, deviations, deviation = self._averaged(knob, places, began, even)
         values = tuple(_value(domain, place) for place in places)
         number = domain if isinstance(domain, Number) else None
         return Effect(
@@ -219,9 +221,9 @@ class _Curves:
             serves=None if number is None else number.serves,
         )
 
-    def _averaged(self, knob: int, places: Array, began: int) -> tuple[Array, Array, float]:
+    def _averaged(self, knob: int, places: Array, began: int, even: Array) -> tuple[Array, Array, float]:
         """(g,) the averaged curve over its value at the place `began`, (g,) the deviations of that, and the root of the
-        mean variance around the curve's mean, in the metric's own scale."""
+        mean variance around the curve's mean over its `even` places, in the metric's own scale."""
         gp, g, r = self._gp, len(places), len(self._rows)
         rows = np.tile(self._rows, (g, 1))
         rows[:, knob] = np.repeat(places, r)
@@ -232,26 +234,33 @@ class _Curves:
         covariance = own - half @ half.T
         spread = np.diag(covariance)
         against = spread + spread[began] - 2.0 * covariance[:, began]
-        around = max(float(np.mean(spread) - np.mean(covariance)), 0.0)
+        around = max(float(np.mean(spread[even]) - np.mean(covariance[np.ix_(even, even)])), 0.0)
         gains = self._good * ((known - known[began]) @ gp.weights)
         scale = gp.transform.scale
         return gains * scale, WIDER * np.sqrt(np.maximum(against, 0.0)) * scale, float(np.sqrt(around)) * scale
 
 
-def _places(domain: Number | Choice, column: Array, home: float) -> Array:
-    """(g,) codes in ascending order: the options, or a line's places and then the special values; `home` among them."""
+def _places(domain: Number | Choice, column: Array, home: float) -> tuple[Array, Array]:
+    """(g,) codes in ascending order: the options, or a line's places and then the special values; `home` among them.
+
+    And (g,) whether each counts for the curve as a whole: those do not that are there for the range that serves, or for
+    `home`, since how many there are of these says nothing of the workload.
+    """
     met = np.unique([*column, home])
     if isinstance(domain, Choice):
-        return met[met >= 0]
+        options = met[met >= 0]
+        return options, np.ones(len(options), dtype=bool)
     inside = column[column < SPECIAL]
     low, high = (float(np.min(inside)), float(np.max(inside))) if len(inside) else (0.0, 0.0)
-    line = [*np.linspace(low, high, PLACES)] if high - low > 1e-6 else [*inside[:1]]
+    evenly = np.linspace(low, high, PLACES) if high - low > 1e-6 else inside[:1]
+    line = [*evenly]
     if domain.serves is not None and len(inside):
         first, last = np.clip(place_of(domain, np.array(domain.serves)), low, high)
         line += [*np.linspace(first, last, PLACES)]
     line += [home] if home < SPECIAL else []
-    apart = np.diff(line := sorted(line), prepend=-np.inf) > 1e-9
-    return np.concatenate([np.array(line)[apart], met[met >= SPECIAL]])
+    apart = np.diff(line := sorted(line), prepend=-np.inf) > SAME
+    places = np.concatenate([np.array(line)[apart], met[met >= SPECIAL]])
+    return places, (places >= SPECIAL) | np.any(np.abs(places[:, None] - evenly) <= SAME, axis=1)
 
 
 def _value(domain: Number | Choice, place: float) -> Value:

@@ -126,21 +126,24 @@ class Strongest:
         return np.asarray(told)
 
     def _put_effect(self, row: int, i: int, effect: Effect, good: float) -> None:
-        """The line at places that are evenly apart; of a choice's options the first ones. As changes of the metric."""
+        """The line at places that are evenly apart; of a choice's options the first ones. As changes of the metric from
+        the curve's mean, which is what a value counts as that the curve does not have."""
         line, columns = len(effect.values) - effect.special, self._rows
         columns["settings"][row, i] = self._names.number(f"setting {effect.setting}")
         values = np.array([self._value(v, new=True) for v in effect.values])
         gains = good * np.array(effect.gains)
-        if effect.choice:
-            columns["values"][row, i, :line][:PLACES] = values[:PLACES]
-            columns["gains"][row, i, :line][:PLACES] = gains[:PLACES]
-        elif line > 1:
-            known = np.log(np.maximum(values[:line], 1e-300)) if effect.log else values[:line]
+        places, kept = values[:line], gains[:line]
+        if not effect.choice and line > 1:
+            known = np.log(np.maximum(places, 1e-300)) if effect.log else places
             places = np.linspace(known[0], known[-1], PLACES)
-            columns["log"][row, i], columns["values"][row, i] = effect.log, places
-            columns["gains"][row, i] = np.interp(places, known, gains[:line])
+            kept = np.interp(places, known, kept)
+        mean = float(np.mean([*kept, *gains[line:]]))
+        if effect.choice or line > 1:
+            columns["log"][row, i] = effect.log
+            columns["values"][row, i, : len(places[:PLACES])] = places[:PLACES]
+            columns["gains"][row, i, : len(places[:PLACES])] = kept[:PLACES] - mean
         for j, place in enumerate(range(line, len(values))[:SPECIALS]):
-            columns["specials"][row, i, j], columns["special_gains"][row, i, j] = values[place], gains[place]
+            columns["specials"][row, i, j], columns["special_gains"][row, i, j] = values[place], gains[place] - mean
 
     def _value(self, value: Value, new: bool = False) -> float:
         if not isinstance(value, str):
