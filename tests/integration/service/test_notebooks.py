@@ -127,14 +127,17 @@ DRAWN = {
 """Figures of each notebook on a service with public tables alone."""
 
 
-def test_each_notebook_says_what_is_missing_on_an_empty_service_and_draws_public_tables(
-    tables: tuple[Served, KernelManager],
-) -> None:
-    served, kernel = tables
+def test_each_notebook_says_what_is_missing_on_an_empty_service(tables: tuple[Served, KernelManager]) -> None:
+    _, kernel = tables
     for name in (n for n in DRAWN if n != "06_my_table"):
         told = run(name, kernel)
         assert told.charts == 0, name
         assert told.holding("There is no candidate" if name == "05_promote" else WITHOUT_DATA)
+
+
+@pytest.mark.thorough
+def test_each_notebook_draws_public_tables(tables: tuple[Served, KernelManager]) -> None:
+    served, kernel = tables
     served.run("import", "public")
     found = {name: run(name, kernel) for name in DRAWN}
     assert {name: told.charts for name, told in found.items()} == DRAWN
@@ -177,6 +180,7 @@ def test_predictions_are_compared_with_what_was_measured(fleet: Fleet, kernel: K
     assert all(member in told.holding("width") for member in fleet.members)
 
 
+@pytest.mark.thorough
 def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fleet, kernel: KernelManager) -> None:
     told = run("04_retrain", kernel)
     assert told.charts == 4
