@@ -25,8 +25,11 @@ from tests.support.service import Api
 from tests.support.waiting import PATIENCE_S, until
 
 LUTRA = Path(sys.executable).parent / "lutra"
-UNHURRIED = {f"LUTRA_{name}_S": f"{PATIENCE_S:.0f}" for name in ("HEAD", "BODY", "IDLE", "WRITE")}
-"""For the environment of a service that gives up no connection because this machine is slow."""
+UNHURRIED = {
+    **{f"LUTRA_{name}_S": f"{PATIENCE_S:.0f}" for name in ("HEAD", "BODY", "IDLE", "WRITE")},
+    "LUTRA_FIT_TIMEOUT_S": f"{12 * PATIENCE_S:.0f}",
+}
+"""For the environment of a service that gives up no connection and no computation because this machine is slow."""
 
 
 @dataclass(frozen=True)

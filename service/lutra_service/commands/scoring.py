@@ -15,7 +15,7 @@ from lutra_service.common.settings import Settings
 from lutra_service.db.schema.records import ModelJob
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.maker import candidate_worker
-from lutra_service.workers.protocol import CANDIDATE, NoWorker, Worker, WorkerLost
+from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
 
 POLL_S = 0.5
 
@@ -26,7 +26,7 @@ def scored(store: Store, settings: Settings, model_id: str, say: Callable[[str],
     id_ = job.id
     try:
         while job.state == "waiting":
-            if store.write(lambda unit: _claimed(unit, id_)):
+            if store.write(lambda unit: _claimed(unit, id_, settings)):
                 _step(store, worker, id_)
             else:
                 time.sleep(POLL_S)
@@ -39,9 +39,9 @@ def scored(store: Store, settings: Settings, model_id: str, say: Callable[[str],
         raise click.ClickException(f"{model_id} could not be scored: {job.error}")
 
 
-def _claimed(unit: UnitOfWork, id_: str) -> bool:
-    """For as long as a step may take: nobody renews it meanwhile."""
-    return unit.model_jobs.claim(id_, unit.now, unit.now + timedelta(seconds=2 * CANDIDATE.timeout_s))
+def _claimed(unit: UnitOfWork, id_: str, settings: Settings) -> bool:
+    """For twice as long as a step of a candidate may take: nobody renews it meanwhile."""
+    return unit.model_jobs.claim(id_, unit.now, unit.now + timedelta(seconds=settings.fit_timeout_s))
 
 
 def _step(store: Store, worker: Worker, id_: str) -> None:

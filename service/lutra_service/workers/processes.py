@@ -52,7 +52,7 @@ class WorkerProcess:
 
     def __init__(self, command: Sequence[str], timeout_s: float, ended: type[Exception] = WorkerLost) -> None:
         self._command = [sys.executable, "-P", "-m", *command]
-        late = f"it gave no answer within {timeout_s:g} s (LUTRA_FIT_TIMEOUT_S; a candidate: 120 s at most)"
+        late = f"it gave no answer within {timeout_s:g} s (LUTRA_FIT_TIMEOUT_S; a candidate: half of it)"
         self._patience = _Patience(timeout_s, ended, late)
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False

@@ -39,8 +39,9 @@ class Limits:
             raise ValueError(f"limits must be positive, got {self.timeout_s} s and {self.memory_bytes} bytes")
 
 
-CANDIDATE = Limits(120.0, 2 << 30)
-"""Of a model version that does not serve yet. Our own parts take up to 10 s for the conformance suite."""
+def of_candidate(limits: Limits) -> Limits:
+    """Half of what a recommendation's computation may take, for a model version that does not serve yet."""
+    return Limits(limits.timeout_s / 2, limits.memory_bytes // 2)
 
 
 class Worker(Protocol):
@@ -70,7 +71,7 @@ def sealed(compute: Callable[[], Mapping[str, Any]]) -> Document:
     except SystemExit as error:
         return {"lost": f"it ended its process: sys.exit({'' if error.code is None else error.code})"[:1000]}
     except MemoryError:
-        return {"lost": "it needed more memory than LUTRA_FIT_MEMORY_BYTES allows (a candidate: 2 GiB at most)"}
+        return {"lost": "it needed more memory than LUTRA_FIT_MEMORY_BYTES allows (a candidate: half of it)"}
     except LutraError as error:
         return {"failed": [error.code, str(error)]}
     except Exception as error:
