@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -190,17 +189,21 @@ def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fl
     assert [m["id"] for m in fleet.served.api.take("GET", "/v1/models")["items"] if m["serves"]] == [fleet.champion]
 
 
-def scored(fleet: Fleet, version: str) -> bool:
-    scoring = fleet.served.api.take("GET", f"/v1/models/{version}")["scoring"]
-    return scoring is not None and scoring["state"] == "done"
+def score(fleet: Fleet, version: str) -> None:
+    """Have it scored, and wait for the end: for each step by itself, as one takes a minute on a slow machine."""
+    path = f"/v1/models/{version}"
+    fleet.served.api.take("POST", f"{path}/score")
+    before: object = None
+    while (scoring := fleet.served.api.take("GET", path)["scoring"])["state"] == "waiting":
+        before = until(lambda last=before: (now := fleet.served.api.take("GET", path)["scoring"]) != last and now)
+    assert scoring["state"] == "done", scoring
 
 
 @pytest.mark.thorough
 def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet, kernel: KernelManager) -> None:
     versions = (fleet.champion, fleet.better, fleet.absurd)
     for version in versions:
-        fleet.served.api.take("POST", f"/v1/models/{version}/score")
-        assert until(functools.partial(scored, fleet, version))
+        score(fleet, version)
     with fleet.members["till"].at_work():
         told = run("05_promote", kernel)
     assert told.charts == 2

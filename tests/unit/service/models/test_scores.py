@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from lutra_models.gp import playing
 from lutra_service.cli import main
+from lutra_service.commands import scoring
 from lutra_service.workers import worker
 
 from tests.support.service import Agent, Document, Service, fake_executor, running
@@ -25,6 +27,7 @@ ABSURD = {
 }
 """Settings say nothing of each other, and readings nothing of themselves."""
 TRIALS = (9, 7)
+IN_PROCESS = fake_executor(worker)  # type: ignore[arg-type]
 
 
 def gives(settings: Mapping[str, Any], trial: int) -> dict[str, float]:
@@ -71,9 +74,10 @@ class Fleet:
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Two databases tuned by a quick champion, the absurd candidate in its shadow."""
+    """Two databases tuned by a quick champion, the absurd candidate in its shadow; a session is played once."""
     folder = tmp_path_factory.mktemp("fleet")
-    with running(folder, executor=fake_executor(worker), workers=1) as service:  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch, running(folder, executor=IN_PROCESS, workers=1) as service:
+        patch.setattr(playing, "PLAYS", 1)
         made = {
             name: service.take("POST", "/v1/models", {"name": name, "options": options})["id"]
             for name, options in (("plain", QUICK), ("absurd", ABSURD))
@@ -116,6 +120,7 @@ def test_the_scorecard_shows_that_it_is_worse_on_past_sessions(fleet: Fleet) -> 
 
 def test_the_command_line_scores_too_and_shows_both_side_by_side(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LUTRA_DATABASE_URL", str(fleet.service.store._reader.url))
+    monkeypatch.setattr(scoring, "candidate_worker", lambda _: IN_PROCESS())
     before = fleet.model(fleet.absurd)["scorecard"]
     told = CliRunner().invoke(main, ["models", "score", fleet.absurd], catch_exceptions=False)
     assert told.exit_code == 0, told.output
