@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lutra_models import extensions
-from lutra_models.catalog.hints import did_you_mean
 from lutra_models.extensions import Package
+from lutra_models.gp.options.reading import meant
 from lutra_models.gp.options.rooms import Options
 
 
@@ -85,7 +85,7 @@ def plugged(options: Options) -> tuple[Plugged, ...]:
 def unknown(options: Options) -> list[str]:
     """What names a part that there is not."""
     return [
-        f"{one.part.option}: no {one.part.kind} {one.name!r}{did_you_mean(one.name, one.part.names)}; "
+        f"{one.part.option}: no {one.part.kind} {one.name!r}{meant(one.name, one.part.names)}; "
         f"there are {one.part.sentence()}"
         for one in plugged(options)
         if one.package is None

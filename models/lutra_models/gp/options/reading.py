@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from difflib import get_close_matches
 from typing import Any
-
-from lutra_models.catalog.hints import did_you_mean
 
 
 def laid_over(known: Any, data: Any, name: str = "") -> Any:
@@ -20,9 +19,15 @@ def laid_over(known: Any, data: Any, name: str = "") -> Any:
         unknown = sorted(set(data) - {f.name for f in fields(known)})
         if unknown:
             known_names = [f.name for f in fields(known)]
-            raise ValueError(f"no option {', '.join(f'{name}{u}{did_you_mean(u, known_names)}' for u in unknown)}")
+            raise ValueError(f"no option {', '.join(f'{name}{u}{meant(u, known_names)}' for u in unknown)}")
         return replace(known, **{n: laid_over(getattr(known, n), v, f"{name}{n}.") for n, v in data.items()})
     return _value(known, data, name.rstrip("."))
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """` (did you mean log_ei?)`, or nothing where no name is near."""
+    near = get_close_matches(name, list(names), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def renamed(data: Mapping[str, Any], former: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
