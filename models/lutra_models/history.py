@@ -340,11 +340,18 @@ def _require(what: str, given: object, kind: type, way_out: str) -> None:
         raise TypeError(f"a history's {what} has to be {way_out}, got {given!r:.80}")
 
 
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """The rows of a pandas frame, or of a list of rows by column, without what is missing. Raises TypeError."""
+    rows = table.to_dict("records") if hasattr(table, "to_dict") else table
+    if isinstance(rows, Mapping | str) or not all(isinstance(row, Mapping) for row in rows):
+        raise TypeError(f"a pandas frame or a list of rows is wanted, as [{{…}}], got {table!r:.80}")
+    return [{str(n): v for n, v in row.items() if v is not None and v == v} for row in rows]  # NaN differs from itself
+
+
 def _of_table(
     frame: Any, objective: Objective, space: KnobSpace | None, metrics: tuple[str, ...]
 ) -> tuple[KnobSpace, list[Observation]]:
-    read = frame.to_dict("records") if hasattr(frame, "to_dict") else frame
-    rows = [{str(n): v for n, v in row.items() if v is not None and v == v} for row in read]  # NaN differs from itself
+    rows = rows_of(frame)
     titles = dict.fromkeys(n for row in rows for n in row)
     exported = any(n.startswith("setting.") for n in titles)
     setting, metric = ("setting.", "metric.") if exported else ("", "")

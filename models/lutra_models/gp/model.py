@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -26,12 +26,12 @@ from lutra_models.gp.search.few_changes import verify_most, with_few_changes, wi
 from lutra_models.gp.search.final import Final, final
 from lutra_models.gp.search.shortening import path
 from lutra_models.gp.search.strategy import Strategy
-from lutra_models.gp.space.encoding import Array
-from lutra_models.history import History
+from lutra_models.history import History, rows_of
 from lutra_models.knobs import Configuration, Value
 from lutra_models.serial.histories import history_from_dict, history_to_dict
 from lutra_models.server import Policy, Server
 
+Frame = TypeVar("Frame")
 _FORMAT = 1
 
 
@@ -73,10 +73,23 @@ class Model:
         learned = self._fitted()
         return replace(learned.snapshot, signature=signature(self.history, self.options.transfer))
 
+    @overload
     def recommend(
-        self, count: int = 1, *, safe: bool = False, max_changes: int | None = None, exploration: int | None = None
-    ) -> tuple[Recommendation, ...]:
-        """The `count` configurations to measure next.
+        self, count: None = None, *, safe: bool = ..., max_changes: int | None = ..., exploration: int | None = ...
+    ) -> Recommendation: ...
+    @overload
+    def recommend(
+        self, count: int, *, safe: bool = ..., max_changes: int | None = ..., exploration: int | None = ...
+    ) -> tuple[Recommendation, ...]: ...
+    def recommend(
+        self,
+        count: int | None = None,
+        *,
+        safe: bool = False,
+        max_changes: int | None = None,
+        exploration: int | None = None,
+    ) -> Recommendation | tuple[Recommendation, ...]:
+        """The configuration to measure next; with a `count`, as many that are measured side by side.
 
         `safe` recommends only what is held to be no worse than the current configuration. With `exploration`, the
         trials that may still be made only to learn, it is advice for a live database: what evidence, readings or past
@@ -85,7 +98,8 @@ class Model:
         ValueError for `max_changes` below 1, for one with nothing to count changes from, and for a live recommendation
         without a current configuration.
         """
-        return recommendations(self, count, safe, self._generator(), max_changes, exploration)
+        made = recommendations(self, 1 if count is None else count, safe, self._generator(), max_changes, exploration)
+        return made[0] if count is None else made
 
     def best(self, baseline: Configuration | None = None, *, max_changes: int | None = None) -> Recommendation:
         """What to deploy now: the best by posterior of what was measured and never failed.
@@ -114,17 +128,23 @@ class Model:
         told = self._predicted(chosen)
         return Recommendation(chosen, ended.origin, told, why, ended.curve, ended.shortened_from)
 
-    def predict(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
-        """Per row, a reading's distribution for each metric.
+    @overload
+    def predict(self, rows: Sequence[Mapping[str, Any]], level: float = ...) -> list[dict[str, Prediction]]: ...
+    @overload
+    def predict(self, rows: Frame, level: float = ...) -> Frame: ...
+    def predict(self, rows: Any, level: float = 0.9) -> Any:
+        """What configurations would read, noise included: of a list a `Prediction` by metric for each one, of a pandas
+        frame a frame.
 
-        What is no knob of the history makes no difference; `Prediction.without` names it. Raises NotEnoughObservations,
-        InvalidConfiguration for a row without one of the knobs, and TypeError for what is no list of rows.
+        A frame has a row a configuration, a column a setting, and its answer the same index with the columns
+        `qps.median`, `qps.low`, `qps.high`, … for each metric; low and high are the central interval at `level`. What
+        is no knob of the history makes no difference. Raises NotEnoughObservations, InvalidConfiguration for a row
+        without one of the knobs, and TypeError for what is neither a list of rows nor a frame.
         """
-        return self._fitted().snapshot.predict(self._whole(rows), level)
-
-    def columns(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> dict[str, Array]:
-        """`predict` as arrays by name, for a data frame. Raises as it does."""
-        return self._fitted().snapshot.columns(self._whole(rows), level)
+        snapshot, whole = self._fitted().snapshot, self._whole(rows_of(rows))
+        if not hasattr(rows, "to_dict"):
+            return snapshot.predict(whole, level)
+        return type(rows)(snapshot.columns(whole, level), index=rows.index)
 
     def ranking(self) -> dict[str, float]:
         """In which order the knobs matter, the strongest first: 1 is first by every measure, 0 last by every one.
@@ -172,8 +192,6 @@ class Model:
     def _whole(self, rows: Sequence[Mapping[str, Value]]) -> Sequence[Mapping[str, Value]]:
         """The rows, each with every knob. Raises InvalidConfiguration and TypeError."""
         names = self.history.space.names
-        if isinstance(rows, Mapping | str):
-            raise TypeError(f"a list of configurations is wanted, as [{{…}}], got {rows!r:.80}")
         for n, row in enumerate(rows):
             if missing := [name for name in names if name not in row]:
                 unknown = [name for name in row if name not in names]
