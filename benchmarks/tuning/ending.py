@@ -87,7 +87,7 @@ class Course:
         return np.random.default_rng([self.seed, len(self.seen)])
 
     def trial(self, noise: np.random.Generator) -> None:
-        advice = fit(self.history, rng=self.rng).recommend()[0] if self.seen else None
+        advice = fit(self.history, rng=self.rng).recommend() if self.seen else None
         configuration = advice.configuration if advice else self.task.default
         value = self.task.measure(configuration, noise)
         inside = np.random.default_rng([self.seed, len(self.seen), 1])

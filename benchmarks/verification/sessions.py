@@ -174,7 +174,7 @@ def searched(host: Host, trials: int, entropy: list[int]) -> History:
     surface, seen = host.surface, list[Observation]()
     history = History(surface.space, QPS, current=surface.default, baseline=surface.default, starts=surface.starts)
     for number in range(trials):
-        (advice,) = fit(history, rng=np.random.default_rng([*entropy, number, 1])).recommend()
+        advice = fit(history, rng=np.random.default_rng([*entropy, number, 1])).recommend()
         seen.append(host.trial(advice.configuration, advice.must_reach))
         history = replace(history, observations=tuple(seen))
     return history

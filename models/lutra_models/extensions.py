@@ -122,4 +122,5 @@ def _loaded(found: EntryPoint) -> Any:
         package = found.dist.name if found.dist else "an installed package"
         why = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
         message = f"{package} brings {found.name} to {found.group}, but {found.value} cannot be imported: {why}"
-        raise BrokenExtension(f"{message}; upgrade or uninstall it") from error
+        way_out = "upgrade or uninstall it, or restart this process where it was installed meanwhile"
+        raise BrokenExtension(f"{message}; {way_out}") from error

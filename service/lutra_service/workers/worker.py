@@ -32,8 +32,7 @@ def recommend(request: Mapping[str, Any]) -> Document:
     most, exploration = request.get("max_changes"), request.get("exploration")
 
     def advised(by: gp.Model) -> Recommendation:
-        (advice,) = by.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
-        return advice
+        return by.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
 
     return _with_past(request, model, advised, _answer(request, model, advised(model)))
 

@@ -18,7 +18,7 @@ KNOBS = [*(Knob(name, Number(0.0, 1.0, special=(-1.0,))) for name in NAMES), Kno
 ENCODING, SPACE = Encoding(KNOBS), KnobSpace(KNOBS)
 BASELINE = Configuration({**dict.fromkeys(NAMES, 0.1), "c": "x"})
 START = Configuration({**dict.fromkeys(NAMES, 0.8), "c": "y"})
-OPTIONS = Options().varied(**{"surrogate.name": "numpy"})
+OPTIONS = Options().using(surrogate="numpy")
 
 
 def read(**readings: float) -> History:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 NAMES = [f"k{i}" for i in range(8)]
 KNOBS = [Knob(name, Number(0.0, 1.0)) for name in NAMES]
 BASELINE = Configuration(dict.fromkeys(NAMES, 0.1))
-FAST = Options().varied(**{"surrogate.name": "numpy"})
+FAST = Options().using(surrogate="numpy")
 
 
 def qps(configuration: Configuration, relevant: int) -> float:

@@ -24,7 +24,7 @@ from lutra_notebooks.opened import Missing
 
 pytestmark = pytest.mark.slow
 
-QUICK = Options().varied(**{"surrogate.name": "numpy"})
+QUICK = Options().using(surrogate="numpy")
 SPACE = KnobSpace([Knob(name, Number(0, 1)) for name in "abc"])
 
 
@@ -151,7 +151,7 @@ def test_a_surrogate_of_ones_own_is_lent_to_the_process_and_forgotten() -> None:
     for _ in range(2):
         assert lending.lend(Rough) == Rough.name
     assert surrogate_faults(Rough()) == []
-    own = QUICK.varied(**{"surrogate.name": Rough.name})
+    own = QUICK.using(surrogate=Rough.name)
     scores = racing.scores({"one": history(12, lambda a, b, c: 100 + 50 * a)}, {"own": own})
     assert scores.log_score.notna().all()
     lending.forget()

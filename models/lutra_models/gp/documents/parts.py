@@ -35,7 +35,11 @@ class Part:
 
 
 SURROGATE = Part(
-    "surrogate.name", "surrogate", extensions.SURROGATES, ("gpy", "numpy"), lambda options: name_of(options.surrogate.name)
+    "surrogate.name",
+    "surrogate",
+    extensions.SURROGATES,
+    ("gpy", "numpy"),
+    lambda options: name_of(options.surrogate.name),
 )
 ACQUISITION = Part(
     "search.acquisition",

@@ -78,7 +78,7 @@ def _value(known: Any, value: Any, name: str) -> Any:
         return tuple(_value(known[0], v, name) for v in value)
     if isinstance(known, str | Named):
         if not isinstance(value, str | Named) or isinstance(value, type):
-            raise ValueError(f"{name}: expected a name, or an object with one, got {value!r:.80}")
+            raise ValueError(f"{name}: expected a name, got {value!r:.80}")
         return value
     whole = isinstance(known, int)
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not math.isfinite(value):

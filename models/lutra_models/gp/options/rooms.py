@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from lutra_models.digest import fingerprint
@@ -62,9 +62,9 @@ class Surrogates(Room):
     """How posteriors are fitted."""
 
     name: str | Named = "gpy"
-    """One of `surrogate.table.SURROGATES`, or a surrogate itself."""
+    """One of `surrogate.table.SURROGATES`, or a surrogate."""
     kernel: str | Named = "matern52"
-    """One of `kernels.shapes.KERNELS`, or a kernel itself: how the correlation of two configurations falls with their distance."""
+    """One of `kernels.shapes.KERNELS`, or a kernel: how the correlation of two configurations falls with distance."""
     broad: Belief = Belief(0.0, math.sqrt(3.0))
     """For searching: a knob matters little until the data say otherwise …"""
     local: Belief = Belief(-3.0, math.sqrt(3.0))
@@ -195,7 +195,7 @@ class Search(Room):
     """Which configuration comes next."""
 
     acquisition: str | Named = "log_ei"
-    """One of `search.acquisition.ACQUISITIONS`, or an acquisition itself."""
+    """One of `search.acquisition.ACQUISITIONS`, or an acquisition."""
     opening_trials: int = 6
     """Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
     opening_candidates: int = 64
