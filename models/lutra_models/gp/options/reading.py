@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,12 +17,13 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
+@dataclass(frozen=True)
 class Room:
-    """Options that belong together. A frozen dataclass that refuses values of another type than its defaults have."""
+    """Options that belong together. It refuses values of another type than its defaults have."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a value, and TypeError for a room, of another type."""
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self):
             given, usual = vars(self)[field.name], field.default
             kind = type(usual) if isinstance(usual, Room) else field.default_factory
             if isinstance(kind, type):
@@ -33,13 +34,13 @@ class Room:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-able values; a part that was passed as an object is its name."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
 
 
 def laid_over(known: Any, data: Any, name: str = "") -> Any:
     """`known`, a value of some option or a room of options, with what `data` says instead. Raises ValueError."""
     if isinstance(known, Room):
-        known_names = [f.name for f in fields(known)]  # type: ignore[arg-type]
+        known_names = [f.name for f in fields(known)]
         if not isinstance(data, Mapping):
             raise ValueError(f"{name}: {data!r} is one value; its options are {', '.join(known_names)}")
         unknown = sorted(set(data) - set(known_names))
