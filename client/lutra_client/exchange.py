@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from lutra_client import moments
 from lutra_client.errors import TimedOut, not_lutra, problem, retry_after_s, unreachable
 from lutra_client.requests import Request
 
@@ -83,7 +84,7 @@ def again_after_s(request: Request[Any], reply: Reply, retries: Retries, attempt
 def answered(request: Request[T], retries: Retries) -> Flow[T]:
     """What the service answers: a document, a text, or None where there is nothing. Raises NotLutra for a page."""
     response = yield from exchanged(request, retries)
-    found: T = _read(response)
+    found: T = moments.read(_read(response), request.answer)
     return found
 
 

@@ -35,8 +35,8 @@ MEASURES = {"log_score": 1.0, "regret": -1.0, "missed": -1.0}
 
 def champion(client: Client) -> tuple[ModelAnswer, Options]:
     """The model version that serves, and its options."""
-    found = next(m for m in client.list_models() if m["serves"])
-    return found, read(client.get_model_options(found["id"]), "toml")
+    found = next(m for m in client.models.list() if m["serves"])
+    return found, read(client.models.get_options(found["id"]), "toml")
 
 
 def quick(options: Options) -> Options:
