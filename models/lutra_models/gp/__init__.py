@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from lutra_models.gp.fitted.snapshot import Snapshot
     from lutra_models.gp.model import Model
     from lutra_models.gp.options import Options, Search, Surrogates
-    from lutra_models.gp.recommender import fit, recommend
-    from lutra_models.gp.tuner import Tuner
+    from lutra_models.gp.recommender import Tuner, fit, recommend
 
 __all__ = ["Model", "Options", "Search", "Snapshot", "Surrogates", "Tuner", "fit", "recommend"]
 
@@ -24,7 +23,7 @@ _HOMES = {
     "Search": "options",
     "Snapshot": "fitted.snapshot",
     "Surrogates": "options",
-    "Tuner": "tuner",
+    "Tuner": "recommender",
     "fit": "recommender",
     "recommend": "recommender",
 }
