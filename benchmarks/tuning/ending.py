@@ -94,7 +94,7 @@ class Course:
         if value is None:
             self._add(Observation.failed(configuration, "did_not_start"), FAILED_S)
             return
-        must_reach = advice.must_reach if advice and self.early else None
+        must_reach = advice.abandon_below if advice and self.early else None
         over = None if must_reach is None else self._over(value, must_reach, inside)
         if must_reach is None or over is None:
             self._add(Observation(configuration, {OBJECTIVE: value}), CHANGE_S + WARMUP_S + WINDOW_S)

@@ -111,10 +111,10 @@ class History:
     """A workload's view for one recommendation; everything that `recommend` may know.
 
     Observations come in the order in which they were measured. `pending` are configurations proposed and not yet
-    measured. `starts` are configurations worth trying early (a rule-based one). Configurations are completed and
-    brought into the space's order here: observed values outside a domain are legal. `answers` are, by setting, numbers
-    that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was active
-    when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by, and
+    measured. `warm_starts` are configurations worth trying early (a rule-based one). Configurations are completed and
+    brought into the space's order here: observed values outside a domain are legal. `server_rounding` are, by setting,
+    numbers that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was
+    active when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by, and
     the observations hold what was measured under each load as well. `evidence` is what symptoms and rules say of a live
     database, None where nobody asked them; `turned_down` what its operator or its guards did not want.
     """
@@ -125,9 +125,9 @@ class History:
     observations: tuple[Observation, ...] = ()
     pending: tuple[Configuration, ...] = ()
     current: Configuration | None = None
-    starts: tuple[Configuration, ...] = ()
+    warm_starts: tuple[Configuration, ...] = ()
     context: Mapping[str, Value] | None = None
-    answers: Mapping[str, tuple[tuple[Value, Value], ...]] = field(default_factory=dict)
+    server_rounding: Mapping[str, tuple[tuple[Value, Value], ...]] = field(default_factory=dict)
     baseline: Configuration | None = None
     aim: Aim | None = None
     evidence: Evidence | None = None
@@ -142,9 +142,9 @@ class History:
         observations: Iterable[Observation] = (),
         pending: Iterable[Mapping[str, Any]] = (),
         current: Mapping[str, Any] | None = None,
-        starts: Iterable[Mapping[str, Any]] = (),
+        warm_starts: Iterable[Mapping[str, Any]] = (),
         context: Mapping[str, Any] | None = None,
-        answers: Mapping[str, Iterable[Sequence[Value]]] | None = None,
+        server_rounding: Mapping[str, Iterable[Sequence[Value]]] | None = None,
         baseline: Mapping[str, Any] | None = None,
         aim: Aim | None = None,
         evidence: Evidence | None = None,
@@ -162,9 +162,10 @@ class History:
         set_(self, "observations", tuple(_within(space, o) for o in observations))
         set_(self, "pending", tuple(space.normalise(c) for c in pending))
         set_(self, "current", None if current is None else space.normalise(current))
-        set_(self, "starts", tuple(space.normalise(c) for c in starts))
+        set_(self, "warm_starts", tuple(space.normalise(c) for c in warm_starts))
         set_(self, "context", dict(Configuration(context or {})))
-        set_(self, "answers", {n: tuple((a, m) for a, m in p) for n, p in (answers or {}).items() if n in space})
+        rounding = {n: tuple((a, m) for a, m in p) for n, p in (server_rounding or {}).items() if n in space}
+        set_(self, "server_rounding", rounding)
         set_(self, "baseline", None if baseline is None else space.normalise(baseline))
         set_(self, "aim", aim)
         set_(self, "evidence", evidence)
@@ -268,9 +269,9 @@ class History:
                 ],
                 "pending": [c.digest for c in self.pending],
                 "current": self.current and self.current.digest,
-                "starts": [c.digest for c in self.starts],
+                "starts": [c.digest for c in self.warm_starts],
                 "context": self.context,
-                **({"answers": self.answers} if self.answers else {}),
+                **({"answers": self.server_rounding} if self.server_rounding else {}),
                 **({} if self.baseline is None else {"baseline": self.baseline.digest}),
                 **({} if self.aim is None else {"aim": self.aim.to_dict()}),
                 **({} if self.evidence is None else {"evidence": _said(self.evidence)}),

@@ -40,12 +40,12 @@ class Model:
     """A history and what was fitted to it; `fit` makes one. Asked the same again, it answers the same.
 
     `history` holds the readings of its own context alone. `learned` is None before the first reading of the objective.
-    `leans` says that it was given past workloads.
+    `uses_past` says that it was given past workloads.
     """
 
     history: History
     learned: Learned | None
-    leans: bool
+    uses_past: bool
     options: Options
     rng: np.random.Generator
     """Where the fit left the generator. Each answer draws from a copy."""
@@ -56,8 +56,8 @@ class Model:
         return self.learned is not None and teachable(self.history)
 
     @property
-    def leaned_on(self) -> dict[int, float]:
-        """By its place among those that `fit` was given, the weight of each past workload that it leans on, 0 to 1.
+    def past_weights(self) -> dict[int, float]:
+        """By its place among those that `fit` was given, the weight of each past workload that it uses_past on, 0 to 1.
 
         Of the objective: by what is searched, and where past workloads do not lead this time, by what is predicted.
         """
@@ -105,7 +105,7 @@ class Model:
         """What to deploy now: the best by posterior of what was measured and never failed.
 
         With a `baseline` (the history's, where none is given) it gives way to what was measured too, changes fewer of
-        its settings, and loses next to none of the predicted gain; `shortened_from` then names it. At most
+        its settings, and loses next to none of the predicted gain; `simplified_from` then names it. At most
         `max_changes` settings differ: what changes so few may never have been measured. The current configuration
         stays, and so does `baseline`, where nothing is better by more than a reading's noise; see `search.final`.
         Raises NotEnoughObservations where
@@ -126,7 +126,7 @@ class Model:
         before, chosen = self.history.current, ended.configuration
         why = final_reasons(before, chosen, ended.origin, baseline) if before else ()
         told = self._predicted(chosen)
-        return Recommendation(chosen, ended.origin, told, why, ended.curve, ended.shortened_from)
+        return Recommendation(chosen, ended.origin, told, why, ended.curve, ended.simplified_from)
 
     @overload
     def predict(self, rows: Sequence[Mapping[str, Any]], level: float = ...) -> list[dict[str, Prediction]]: ...
@@ -170,7 +170,7 @@ class Model:
             "format": _FORMAT,
             "history": history_to_dict(self.history, server, policy),
             "learned": None if self.learned is None else learned_to_dict(self.learned),
-            "leans": self.leans,
+            "leans": self.uses_past,
             "options": self.options.to_dict(),
             "rng": generator_to_dict(self.rng),
         }
@@ -245,7 +245,7 @@ def _next(
     model: Model, pending: tuple[Configuration, ...], safe: bool, rng: np.random.Generator, most: int | None
 ) -> Recommendation:
     history = replace(model.history, pending=pending)
-    learned = model.learned if model.leans or safe or model.predicts else None
+    learned = model.learned if model.uses_past or safe or model.predicts else None
     strategy: Strategy = CAREFUL if safe else EXPLORING
     if most is not None:
         history = with_few_starts(history, most)
@@ -257,7 +257,7 @@ def _next(
     snapshot = learned.snapshot if learned else None
     why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()
     told, curve = model._predicted(configuration), _curve(model, configuration)
-    return Recommendation(configuration, origin, told, why, curve, must_reach=must_reach(model, origin))
+    return Recommendation(configuration, origin, told, why, curve, abandon_below=abandon_below(model, origin))
 
 
 def _live(model: Model, rng: np.random.Generator, most: int | None, exploration: int) -> Recommendation:
@@ -270,10 +270,10 @@ def _live(model: Model, rng: np.random.Generator, most: int | None, exploration:
     effects = {r.knob: r.effect for r in predicted}
     why = tuple(replace(r, effect=effects.get(r.knob)) for r in found.reasons) or predicted
     told, curve = model._predicted(configuration), _curve(model, configuration)
-    return Recommendation(configuration, found.origin, told, why, curve, looked_at=found.looked_at)
+    return Recommendation(configuration, found.origin, told, why, curve, basis=found.basis)
 
 
-def must_reach(model: Model, origin: SearchOrigin) -> float | None:
+def abandon_below(model: Model, origin: SearchOrigin) -> float | None:
     """What a trial of the search has to come to; None for the opening's, and for what is measured to prove it."""
     ended = origin == "improvement" and teachable(model.history, model.options.search.opening_trials)
     return least_reading(model.learned) if model.learned is not None and ended else None

@@ -60,7 +60,7 @@ def test_a_history_comes_back_as_the_same_question(
         observations=seen,
         pending=[start],
         current=current,
-        starts=[start],
+        warm_starts=[start],
         context={"engine_version": "18", "threads": 16},
     )
     document = json.loads(json.dumps(history_to_dict(history)))

@@ -37,7 +37,7 @@ def test_without_observations_the_current_configuration_comes_first_without_pred
 
 def test_without_a_current_configuration_the_first_start_comes_first_and_then_the_middle() -> None:
     start = DEFAULT.replace({"jit": "off"})
-    first = recommend(History(SPACE, Objective("qps", "maximize"), starts=[start]), rng=rng())
+    first = recommend(History(SPACE, Objective("qps", "maximize"), warm_starts=[start]), rng=rng())
     assert (first.origin, first.configuration) == ("rule_based", start)
     middle = recommend(History(SPACE, Objective("qps", "maximize")), rng=rng())
     assert SPACE.parse(middle.configuration) == middle.configuration
@@ -45,7 +45,7 @@ def test_without_a_current_configuration_the_first_start_comes_first_and_then_th
 
 def test_a_start_is_tried_after_the_current_configuration() -> None:
     start = DEFAULT.replace({"jit": "off"})
-    advice = recommend(history(1, starts=[start]), rng=rng())
+    advice = recommend(history(1, warm_starts=[start]), rng=rng())
     assert (advice.origin, advice.configuration) == ("rule_based", start)
     assert [r.knob for r in advice.reasons] == ["jit"]
 
@@ -275,7 +275,7 @@ def test_no_recommendation_lies_where_the_server_answers_with_another_number() -
     made = {o.configuration["shared_buffers"] for o in seen.observations}
     low, high = SPACE["shared_buffers"].domain.low, SPACE["shared_buffers"].domain.high
     cut = max(v for v in made)
-    told = replace(seen, answers={"shared_buffers": [(high, cut)]})
+    told = replace(seen, server_rounding={"shared_buffers": [(high, cut)]})
     for seed in range(5):
         found = recommend(told, rng=np.random.default_rng(seed)).configuration["shared_buffers"]
         assert low <= found <= cut

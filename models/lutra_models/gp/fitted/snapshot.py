@@ -68,7 +68,7 @@ class Snapshot:
         return np.hstack([self.encoding.features(codes), *columns])
 
     def predict(self, configurations: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
-        """Per configuration, a reading's distribution for each metric; `Prediction.without` names what is no knob here.
+        """Per configuration, a reading's distribution for each metric; `Prediction.unmodelled` names other settings.
 
         The same bits in every process, whatever else is asked with a configuration.
         """
