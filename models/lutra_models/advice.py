@@ -136,8 +136,8 @@ class Recommendation:
     where no gain is predicted. `simplified_from` is the best by posterior, where this one was measured too and does
     nearly as well with fewer changes. `abandon_below` is the reading of the objective below which (above which, where
     less is better) it is of no interest, so that its window may be ended early; None where it is worth a whole one
-    whatever it reads. `basis` is what a live recommendation rests on; with the origin `nothing` it says why nothing is worth
-    changing, and `configuration` is the current one.
+    whatever it reads. `basis` is what a live recommendation rests on; with the origin `nothing` it says why nothing is
+    worth changing, and `configuration` is the current one.
     """
 
     configuration: Configuration

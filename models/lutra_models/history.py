@@ -78,7 +78,8 @@ class Observation:
         bounds: Mapping[str, Any] | None = None,
     ) -> None:
         set_ = object.__setattr__
-        set_(self, "configuration", _configuration(configuration))
+        known = isinstance(configuration, Configuration)
+        set_(self, "configuration", configuration if known else Configuration(configuration))
         set_(self, "metrics", {str(n): _measured(n, v) for n, v in metrics.items()})
         set_(self, "context", None if context is None else dict(Configuration(context)))
         set_(self, "window", window)
@@ -114,9 +115,9 @@ class History:
     measured. `warm_starts` are configurations worth trying early (a rule-based one). Configurations are completed and
     brought into the space's order here: observed values outside a domain are legal. `server_rounding` are, by setting,
     numbers that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was
-    active when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by, and
-    the observations hold what was measured under each load as well. `evidence` is what symptoms and rules say of a live
-    database, None where nobody asked them; `turned_down` what its operator or its guards did not want.
+    active when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by,
+    and the observations hold what was measured under each load as well. `evidence` is what symptoms and rules say of a
+    live database, None where nobody asked them; `turned_down` what its operator or its guards did not want.
     """
 
     space: KnobSpace
@@ -375,10 +376,6 @@ def _of_row(
     if objective not in measured:
         return Observation.failed(configuration, str(row.get("failure", "not_measured")))
     return Observation(configuration, measured)
-
-
-def _configuration(values: Mapping[str, Any]) -> Configuration:
-    return values if isinstance(values, Configuration) else Configuration(values)
 
 
 def _within(space: KnobSpace, observation: Observation) -> Observation:
