@@ -151,15 +151,15 @@ class History:
         evidence: Evidence | None = None,
         turned_down: Iterable[TurnedDown] = (),
     ) -> None:
-        _require("space", space, KnobSpace, "KnobSpace([Knob(name, domain), …])")
-        _require("objective", objective, Objective, "Objective(metric, goal)")
+        _require("space", [space], KnobSpace, "KnobSpace([Knob(name, domain), …])")
+        _require("objective", [objective], Objective, "Objective(metric, goal)")
         observations = tuple(observations)
-        for one in observations:
-            _require("observation", one, Observation, "Observation(configuration, metrics)")
+        _require("observation", observations, Observation, "Observation(configuration, metrics)")
         set_ = object.__setattr__
         set_(self, "space", space)
         set_(self, "objective", objective)
         set_(self, "limits", tuple(limits))
+        _require("limit", self.limits, Limit, "Limit(metric, at_most=…)")
         set_(self, "observations", tuple(_within(space, o) for o in observations))
         set_(self, "pending", tuple(space.normalise(c) for c in pending))
         set_(self, "current", None if current is None else space.normalise(current))
@@ -337,9 +337,10 @@ def _said(evidence: Evidence) -> dict[str, Any]:
     return {name: said for name, said in asdict(evidence).items() if said or name != "compared"}
 
 
-def _require(what: str, given: object, kind: type, way_out: str) -> None:
-    if not isinstance(given, kind):
-        raise TypeError(f"a history's {what} has to be {way_out}, got {given!r:.80}")
+def _require(what: str, given: Iterable[object], kind: type, way_out: str) -> None:
+    for one in given:
+        if not isinstance(one, kind):
+            raise TypeError(f"a history's {what} has to be {way_out}, got {one!r:.80}")
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:

@@ -73,6 +73,8 @@ class Objective:
     goal: Goal
 
     def __post_init__(self) -> None:
+        if not isinstance(self.metric, str):
+            raise TypeError(f"an objective's metric is its name, got {self.metric!r}")
         if self.goal not in ("minimize", "maximize"):
             raise ValueError(f"goal must be 'minimize' or 'maximize', got {self.goal!r}")
 

@@ -48,12 +48,9 @@ def fit(
     """
     if not isinstance(history, History):
         raise TypeError(f"fit takes a History(space, objective, observations=…), got {history!r:.80}")
-    options = DEFAULT if options is None else options
-    if not isinstance(options, Options):
-        raise TypeError(f"options are Options(search=Search(…)) or Options().varied(…), got {options!r:.80}")
-    options = options.using(surrogate=surrogate, kernel=kernel, acquisition=acquisition)
+    options = _chosen(options, surrogate, kernel, acquisition)
     history, elsewhere = split(history)
-    snapshots = _snapshots((*past, *elsewhere), options)
+    snapshots = _snapshots((*_workloads(past), *elsewhere), options)
     known = teachable(history, _ONE_READING)
     learned = learn(history, snapshots, _ONE_READING, options) if known else None
     return Model(history, learned, bool(snapshots), options, copy.deepcopy(np.random.default_rng(rng)))
@@ -109,9 +106,8 @@ class Tuner:
         `baseline`, `observations`, … Raises TypeError for an argument of another type.
         """
         self.history = History(space, objective, **history)
-        self._rng = np.random.default_rng(rng)
-        parts = {"surrogate": surrogate, "kernel": kernel, "acquisition": acquisition}
-        self._fit: dict[str, Any] = {"past": past, "options": options, **parts}
+        self._rng, self._past = np.random.default_rng(rng), _workloads(past)
+        self._options = _chosen(options, surrogate, kernel, acquisition)
         self._model: Model | None = None
 
     @overload
@@ -152,7 +148,7 @@ class Tuner:
     def model(self) -> Model:
         """What the readings teach so far. Raises FitFailed."""
         if self._model is None:
-            self._model = fit(self.history, rng=self._rng, **self._fit)
+            self._model = fit(self.history, self._past, rng=self._rng, options=self._options)
         return self._model
 
     def best(self) -> Recommendation:
@@ -161,6 +157,26 @@ class Tuner:
 
     def __repr__(self) -> str:
         return f"Tuner({self.history!r})"
+
+
+def _chosen(
+    options: Options | None, surrogate: str | Named | None, kernel: str | Named | None, acquisition: str | Named | None
+) -> Options:
+    """Raises TypeError."""
+    options = DEFAULT if options is None else options
+    if not isinstance(options, Options):
+        raise TypeError(f"options are Options(search=Search(…)) or Options().varied(…), got {options!r:.80}")
+    return options.using(surrogate=surrogate, kernel=kernel, acquisition=acquisition)
+
+
+def _workloads(past: Past) -> Past:
+    """Raises TypeError."""
+    strange = (
+        [past] if isinstance(past, History | Snapshot) else [p for p in past if not isinstance(p, History | Snapshot)]
+    )
+    if strange:
+        raise TypeError(f"past is a list of histories and snapshots, got {strange[0]!r:.80}")
+    return past
 
 
 _FITTED: OrderedDict[tuple[str, str], Snapshot] = OrderedDict()

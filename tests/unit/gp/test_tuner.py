@@ -79,7 +79,13 @@ def test_it_refuses_nonsense_when_it_is_made() -> None:
     with pytest.raises(TypeError, match=r"objective has to be Objective\(metric, goal\)"):
         Tuner(SPACE, "loss")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="options are"):
-        Tuner(SPACE, LOSS, options={"search": {}}).ask()  # type: ignore[arg-type]
+        Tuner(SPACE, LOSS, options={"search": {}})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="past is a list of histories and snapshots"):
+        Tuner(SPACE, LOSS, past=History(SPACE, LOSS))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"a history's limit has to be Limit\(metric"):
+        Tuner(SPACE, LOSS, limits=["p99_ms"])
+    with pytest.raises(TypeError, match="an objective's metric is its name, got 3"):
+        Objective(3, "minimize")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="opening_trials: expected a whole number, got 'six'"):
         Options(search=Search(opening_trials="six"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"search: expected Search\(…\), got \{\}"):

@@ -301,7 +301,10 @@ FORMER_NAMES = {
 
 @dataclass(frozen=True)
 class Options(Room):
-    """Everything that steers the recommender."""
+    """Everything that steers the recommender: `Options(search=Search(opening_trials=8))`.
+
+    `print(lutra_models.gp.documents.toml(Options()))` lists each option with its meaning and its range.
+    """
 
     targets: Targets = field(default_factory=Targets)
     surrogate: Surrogates = field(default_factory=Surrogates)
