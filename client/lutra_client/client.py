@@ -57,6 +57,7 @@ class Client(Calls[Blocking]):
         return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
 
     def close(self) -> None:
+        """Close its connections; those of an `http` of your own stay open."""
         if not self.driver.lent:
             self.driver.http.close()
 
@@ -90,6 +91,7 @@ class AsyncClient(Calls[Awaiting]):
         return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
 
     async def close(self) -> None:
+        """Close its connections; those of an `http` of your own stay open."""
         if not self.driver.lent:
             await self.driver.http.aclose()
 

@@ -7,7 +7,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx
@@ -41,7 +41,7 @@ class Retries:
     attempts: int = 4
     first_s: float = 0.25
     longest_s: float = 8.0
-    chance: Callable[[], float] = random.random
+    chance: Callable[[], float] = field(default_factory=lambda: random.random)
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or not 0 < self.first_s <= self.longest_s:

@@ -68,6 +68,7 @@ class Prediction:
             )
 
     def holds(self, value: float) -> bool:
+        """Whether a reading of this value is inside the interval."""
         return self.low <= value <= self.high
 
 

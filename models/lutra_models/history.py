@@ -47,6 +47,7 @@ class Window:
 
     @property
     def seconds(self) -> float:
+        """How long it lasts."""
         return (self.end - self.start).total_seconds()
 
 
@@ -104,6 +105,7 @@ class Observation:
 
     @property
     def completed(self) -> bool:
+        """Whether it is no failure."""
         return self.failure is None
 
 
@@ -160,7 +162,8 @@ class History:
         set_(self, "objective", objective)
         set_(self, "limits", tuple(limits))
         _require("limit", self.limits, Limit, "Limit(metric, at_most=…)")
-        set_(self, "observations", tuple(_within(space, o) for o in observations))
+        whole = (replace(o, configuration=space.normalise(o.configuration)) for o in observations)
+        set_(self, "observations", tuple(whole))
         set_(self, "pending", tuple(space.normalise(c) for c in pending))
         set_(self, "current", None if current is None else space.normalise(current))
         set_(self, "warm_starts", tuple(space.normalise(c) for c in warm_starts))
@@ -226,6 +229,7 @@ class History:
 
     @property
     def completed(self) -> tuple[Observation, ...]:
+        """The observations that are no failures."""
         return tuple(o for o in self.observations if o.completed)
 
     @cached_property
@@ -377,17 +381,6 @@ def _of_row(
     if objective not in measured:
         return Observation.failed(configuration, str(row.get("failure", "not_measured")))
     return Observation(configuration, measured)
-
-
-def _within(space: KnobSpace, observation: Observation) -> Observation:
-    return Observation(
-        space.normalise(observation.configuration),
-        observation.metrics,
-        context=observation.context,
-        window=observation.window,
-        failure=observation.failure,
-        bounds=observation.bounds,
-    )
 
 
 def _measured(name: object, value: Any) -> float:

@@ -108,6 +108,7 @@ class Limit:
 
     @property
     def bound(self) -> float:
+        """The number of `at_most` or `at_least`."""
         bound = self.at_most if self.at_most is not None else self.at_least
         assert bound is not None
         return bound
@@ -118,6 +119,7 @@ class Limit:
         return "minimize" if self.at_most is not None else "maximize"
 
     def holds(self, value: float) -> bool:
+        """Whether this value keeps the limit."""
         return value <= self.bound if self.at_most is not None else value >= self.bound
 
     def __str__(self) -> str:

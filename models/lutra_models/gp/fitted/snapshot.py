@@ -56,6 +56,7 @@ class Snapshot:
 
     @property
     def metrics(self) -> tuple[str, ...]:
+        """Those that it predicts."""
         return tuple(self.posteriors)
 
     def bare(self, metric: str) -> GaussianProcess | None:
@@ -147,6 +148,7 @@ class Snapshot:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Snapshot:
+        """The snapshot that `to_dict` wrote. Raises ValueError for a document of another format."""
         if data.get("format") not in _READABLE:
             raise ValueError(f"unknown snapshot format {data.get('format')!r}, expected {_FORMAT}")
         encoding = Encoding([knob_from_dict(k) for k in data["knobs"]])
