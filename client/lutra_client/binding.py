@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from inspect import Signature
-from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from lutra_client.drivers import Awaiting, Blocking
 from lutra_client.exchange import Flow, answered
@@ -14,7 +14,7 @@ from lutra_client.tables import AsyncPages, AsyncRows, Pages, Rows
 
 P = ParamSpec("P")
 T = TypeVar("T")
-R = TypeVar("R")
+R = TypeVar("R", covariant=True)
 D = TypeVar("D", bound=Blocking | Awaiting)
 
 
@@ -28,14 +28,12 @@ class Group(Generic[D]):
         return f"<{type(self).__name__.lower()} of {self.driver.http.base_url}>"
 
 
-class Asked(Generic[P, T, R]):
-    """A function that carries a request out; an answer comes as R. `request` gives the call as a value."""
+class Asked(Protocol[P, T, R]):
+    """A function that carries a request out, and gives R; `request` gives the call as a value."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        raise NotImplementedError
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
-    def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[T]:
-        raise NotImplementedError
+    def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[T]: ...
 
 
 class _Method(Generic[P, T]):
@@ -51,7 +49,7 @@ class _Method(Generic[P, T]):
         self.__qualname__ = describe.__qualname__
         self.__module__ = describe.__module__
 
-    def __get__(self, client: Any, kind: type) -> Any:
+    def __get__(self, group: Any, kind: type) -> Any:
         raise NotImplementedError
 
     def __call__(self, group: Group[Any], *args: P.args, **kwargs: P.kwargs) -> Any:

@@ -22,6 +22,9 @@ Approval = Literal["manual", "automatic"]
 CONTEXT_TOLERANCE = 0.25
 """Two numbers within this relative distance are the same circumstances: a measured load never repeats exactly."""
 
+SETTING = "setting."
+"""Begins the name of a setting in an exported table, whose other columns are none."""
+
 CIRCUMSTANCE = "context."
 """Begins the name of a covariate that is no setting: `context.cores`."""
 
@@ -360,8 +363,8 @@ def _of_table(
 ) -> tuple[KnobSpace, list[Observation]]:
     rows = rows_of(frame)
     titles = dict.fromkeys(n for row in rows for n in row)
-    exported = any(n.startswith("setting.") for n in titles)
-    setting, metric = ("setting.", "metric.") if exported else ("", "")
+    exported = any(n.startswith(SETTING) for n in titles)
+    setting, metric = (SETTING, "metric.") if exported else ("", "")
     wanted = dict.fromkeys((objective.metric, *metrics))
     found = [n.removeprefix(setting) for n in titles if n.startswith(setting) and n.removeprefix(metric) not in wanted]
     names = found if space is None else list(space.names)

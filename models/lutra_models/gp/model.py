@@ -26,7 +26,7 @@ from lutra_models.gp.search.few_changes import verify_most, with_few_changes, wi
 from lutra_models.gp.search.final import Final, final
 from lutra_models.gp.search.shortening import path
 from lutra_models.gp.search.strategy import Strategy
-from lutra_models.history import History, rows_of
+from lutra_models.history import SETTING, History, rows_of
 from lutra_models.knobs import Configuration, Value
 from lutra_models.serial.histories import history_from_dict, history_to_dict
 from lutra_models.server import Policy, Server
@@ -137,9 +137,10 @@ class Model:
         frame a frame.
 
         A frame has a row a configuration, a column a setting, and its answer the same index with the columns
-        `qps.median`, `qps.low`, `qps.high`, … for each metric; low and high are the central interval at `level`. What
-        is no knob of the history makes no difference. Raises NotEnoughObservations, InvalidConfiguration for a row
-        without one of the knobs, and TypeError for what is neither a list of rows nor a frame.
+        `qps.median`, `qps.low`, `qps.high`, … for each metric; low and high are the central interval at `level`. An
+        exported one is understood as by `History.from_frame`. What is no knob of the history makes no difference.
+        Raises NotEnoughObservations, InvalidConfiguration for a row without one of the knobs, and TypeError for what is
+        neither a list of rows nor a frame.
         """
         snapshot, whole = self._fitted().snapshot, self._whole(rows_of(rows))
         if not hasattr(rows, "to_dict"):
@@ -192,6 +193,8 @@ class Model:
     def _whole(self, rows: Sequence[Mapping[str, Value]]) -> Sequence[Mapping[str, Value]]:
         """The rows, each with every knob. Raises InvalidConfiguration and TypeError."""
         names = self.history.space.names
+        if any(name.startswith(SETTING) for row in rows for name in row):
+            rows = [{n.removeprefix(SETTING): v for n, v in row.items() if n.startswith(SETTING)} for row in rows]
         for n, row in enumerate(rows):
             if missing := [name for name in names if name not in row]:
                 unknown = [name for name in row if name not in names]

@@ -139,6 +139,7 @@ def test_a_frame_is_predicted_as_a_frame() -> None:
     assert set(told) == {f"{m}.{end}" for m in ("qps", "p99_ms") for end in ("median", "low", "high")}
     assert told.index.equals(asked.index)
     assert told["qps.low"].tolist() == [p["qps"].low for p in model.predict(rows, level=0.5)]
+    assert model.predict(asked.add_prefix("setting.").assign(**{"metric.qps": 1.0}), level=0.5).equals(told)
     assert model.predict(asked[:0])["qps.median"].shape == (0,)
     with pytest.raises(InvalidConfiguration, match="row 0: no value of jit"):
         model.predict(asked.drop(columns="jit"))
