@@ -98,8 +98,8 @@ def test_a_client_that_was_lent_is_left_as_it_was() -> None:
     assert {r.headers["X-Mine"] for r in sent} == {"1"}
     assert "Authorization" not in mine.headers
     assert not mine.is_closed
-    with pytest.raises(ValueError, match=r"url, timeout_s: .* as Client\(base_url=…, timeout=…\)"):
-        Client("http://lutra", http=mine, timeout_s=3)
+    with pytest.raises(ValueError, match=r"url, ca_file: .* as Client\(base_url=…, verify=…\)"):
+        Client("http://lutra", http=mine, ca_file="own.pem")
     with pytest.raises(ValueError, match=r"needs the service's address: Client\(base_url=…\)"):
         Client(http=httpx.Client())
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp import Options, recommend
+from lutra_models.gp.kernels.shapes import MATERN52
 from lutra_models.gp.learning.fit import learn
 from lutra_models.gp.search.knob_ranking import ranked_knobs
 from lutra_models.gp.search.maximise import Field, maximise
@@ -51,7 +52,7 @@ def problem(seed: int) -> tuple[Readings, Problem]:
     )
     priors = LogNormal(0.5, 1.0), LogNormal(0.0, 0.5), LogNormal(-4.0, 1.0)
     inherited = (trends * 0.25) @ trends.T
-    return readings, Problem(x, z - 0.2 * trends[:, 0], np.ones(15), *priors, inherited, 0.3, 4)
+    return readings, Problem(MATERN52, x, z - 0.2 * trends[:, 0], np.ones(15), *priors, inherited, 0.3, 4)
 
 
 @pytest.mark.parametrize("seed", range(3))
