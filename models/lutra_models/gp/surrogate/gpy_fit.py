@@ -120,12 +120,13 @@ def gpy_model(readings: Readings, problem: Problem, point: Array) -> Any:
     """GPy's model with its hyperparameters at the point (d + 2,) of logarithms."""
     d, p = readings.x.shape[1], readings.trends.shape[1]
     scales, variance, noise_variance = np.exp(point[:d]), math.exp(point[d]), math.exp(point[d + 1])
-    near = kernel = _kernel(problem, variance, scales)
+    kernel = _kernel(problem, variance, scales)
     if p:
         kernel = kernel + GPy.kern.Linear(p, variances=readings.doubts**2, ARD=True, active_dims=range(d, d + p))
     noise = _SharedNoise(problem.share, noise_variance)
     x = np.hstack([readings.x, readings.trends])
     model = GPy.core.GP(x, problem.z[:, None], kernel, noise, inference_method=ExactGaussianInference())
+    near = _near(model, p)
     if p:
         model.kern.parts[1].fix(warning=False)
     near.lengthscale.set_prior(_Prior(problem.lengthscale), warning=False)
@@ -144,8 +145,13 @@ def _kernel(problem: Problem, variance: float, scales: Array) -> Any:
     return _Kernel(problem.kernel, variance, scales)
 
 
+def _near(model: Any, trends: int) -> Any:
+    """The model's own copy of the kernel: GPy copies the parts of a sum."""
+    return model.kern.parts[0] if trends else model.kern
+
+
 def _posterior(model: Any, problem: Problem, readings: Readings) -> GaussianProcess:
-    near = model.kern.parts[0] if readings.trends.shape[1] else model.kern
+    near = _near(model, readings.trends.shape[1])
     covariance = Scaled(problem.kernel, np.array(near.lengthscale, dtype=float), float(near.variance[0]))
     return posterior_at(readings, covariance, float(model.likelihood.variance[0]))
 
