@@ -194,6 +194,7 @@ def _models(client: Client) -> None:
 def _memory(client: Client, session: str) -> None:
     (workload,) = (w for w in client.workloads.list(engine="postgresql") if w["session"] == session)
     assert {e["setting"] for e in workload["lessons"]["qps"]["effects"]} >= {"work_mem"}
+    assert client.history(workload["id"]).values("qps")
     assert workload["id"] not in [a["workload"] for a in client.workloads.list_nearest(workload["id"])["items"]]
     assert "lessons.qps.low" in client.workloads.list().to_frame()
 
