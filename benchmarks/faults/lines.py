@@ -28,7 +28,7 @@ def answer(live: LiveSettings, policy: Policy, found: Diagnosis) -> list[str]:
     wider = live.space(replace(policy, movable=frozenset({*space.names, *(asked & live.values.keys())})))
     history = History(wider, Objective(P99.name, "minimize"), current=live.values, evidence=evidence)
     made = recommend(history, rng=np.random.default_rng(0), safe=True, exploration=0)
-    told = made.looked_at.sentence.split("\n") if made.looked_at is not None else []
+    told = made.basis.sentence.split("\n") if made.basis is not None else []
     changes = [
         f"{r.knob} {live.text(r.knob, r.before)} → {live.text(r.knob, r.after)}"
         for r in made.reasons

@@ -73,8 +73,8 @@ class Session:
             observations=[observation(row) for row in rows],
             current=Configuration(rows[-1]["configuration"]) if rows else self.default,
             baseline=self.default,
-            starts=[] if tried_rules else [self.rule_based],
-            answers=answers(rows),
+            warm_starts=[] if tried_rules else [self.rule_based],
+            server_rounding=answers(rows),
             context={"engine": self.server.engine, "engine_version": self.server.version, **facts, **self.context},
         )
 

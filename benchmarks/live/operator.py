@@ -49,30 +49,30 @@ class Operator:
         """
         deadline, settled = time.monotonic() + LONGEST_S, time.monotonic() + SECOND_LOOK_S
         while time.monotonic() < deadline:
-            session = self.client.get_session(self.session)
+            session = self.client.sessions.get(self.session)
             if session["state"] == "settled" and time.monotonic() < settled:
                 time.sleep(EVERY_S)
                 continue
             if session["state"] != "running":
                 return None
-            for row in self.client.list_recommendations(self.database, state="proposed"):
+            for row in self.client.recommendations.list(self.database, state="proposed"):
                 if row["changes"]:
                     return row
                 self.approve(row)
             with suppress(Conflict):  # it settled, or ended, meanwhile
-                self.client.ask_recommendation(self.database, wait_s=20)
+                self.client.recommendations.ask(self.database, wait_s=20)
             time.sleep(EVERY_S)
-        raise TimeoutError(f"no proposal within {LONGEST_S:.0f} s: {self.client.get_session(self.session)}")
+        raise TimeoutError(f"no proposal within {LONGEST_S:.0f} s: {self.client.sessions.get(self.session)}")
 
     def approve(self, proposal: RecommendationAnswer) -> RecommendationAnswer:
         """As it is after it was measured, or undone. Raises TimedOut."""
-        self.client.approve_recommendation(proposal["id"])
-        measured = Client.get_recommendation.request(proposal["id"], until="measured", wait_s=30)
+        self.client.recommendations.approve(proposal["id"])
+        measured = self.client.recommendations.get.request(proposal["id"], until="measured", wait_s=30)
         over = ("approved", "applied")
         return self.client.wait_until(measured, lambda now: now["state"] not in over, timeout_s=LONGEST_S, every_s=1)
 
     def said(self) -> str:
-        return str(self.client.get_session(self.session)["message"] or "")
+        return str(self.client.sessions.get(self.session)["message"] or "")
 
 
 @contextmanager
@@ -83,9 +83,9 @@ def operating(server: ScratchServer, wrap: Any, folder: Path, observed_s: int) -
     """
     folder.mkdir(parents=True, exist_ok=True)
     with Served(folder) as served, Client(str(served.client.base_url), served.token) as client:
-        database = client.register_database(name="live", engine=server.engine)["id"]
-        client.set_maintenance_windows(database, windows=ALWAYS)
-        token = client.create_token(database, name="agent", scopes=["agent"])["token"]
+        database = client.databases.register(name="live", engine=server.engine)["id"]
+        client.protection.set_maintenance_windows(database, windows=ALWAYS)
+        token = client.tokens.create(database, name="agent", scopes=["agent"])["token"]
         assert token is not None  # None is the answer to a repeated request alone
         restart = {
             "command": list(wrap(server.restart_command)),
@@ -96,7 +96,7 @@ def operating(server: ScratchServer, wrap: Any, folder: Path, observed_s: int) -
         made = document(server, client.url, folder / "agent", "restart_in_window", **sections)
         with agent_process(write_toml(folder / "agent.toml", made), token):
             time.sleep(observed_s)
-            session = client.open_session(database, **SESSION)["id"]
+            session = client.sessions.open(database, **SESSION)["id"]
             yield Operator(client, database, session)
 
 

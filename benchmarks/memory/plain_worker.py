@@ -17,7 +17,7 @@ def recommend(request: Mapping[str, Any]) -> dict[str, Any]:
     began = time.process_time()
     history = serial.history_from_dict(request["history"])
     past = [Snapshot.from_dict(payload) for payload in request["past"]]
-    (advice,) = fit(history, past, rng=np.random.default_rng(1)).recommend()
+    advice = fit(history, past, rng=np.random.default_rng(1)).recommend()
     return {"configuration": dict(advice.configuration), "processor_s": time.process_time() - began}
 
 

@@ -36,7 +36,7 @@ def main(observations: int) -> None:
         assert served.process is not None
         process = psutil.Process(served.process.pid)
         with Client(str(served.client.base_url), served.token) as client:
-            client.list_observations(metric=["qps"], until=datetime(2026, 1, 2, tzinfo=UTC)).to_frame()
+            client.observations.list(metric=["qps"], until=datetime(2026, 1, 2, tzinfo=UTC)).to_frame()
             print(f"The service takes {process.memory_info().rss >> 20} MB before.\n")
             print("| what | s | processor, client | processor, service | service's memory, MB |\n|---|--:|--:|--:|--:|")
             for name, work in jobs(client, Path(folder)):
@@ -49,12 +49,12 @@ def main(observations: int) -> None:
 
 def jobs(client: Client, folder: Path) -> Iterator[tuple[str, Any]]:
     def framed(**more: Any) -> str:
-        rows, columns = client.list_observations(**more).to_frame().shape
+        rows, columns = client.observations.list(**more).to_frame().shape
         return f": {rows:,} rows, {columns} columns"
 
     def saved(kind: Any) -> str:
         file = folder / f"all.{kind}"
-        client.list_observations().save(file, kind)
+        client.observations.list().save(file, kind)
         return f": {file.stat().st_size >> 20} MB"
 
     yield "a data frame", framed

@@ -23,12 +23,12 @@ GREEDY = acquisition.Formula("greedy", lambda mean, deviation, best: mean - best
 """Goes where it is best by all that is known, and hardly asks what is not. It passes the conformance suite."""
 acquisition.ACQUISITIONS = (*acquisition.ACQUISITIONS, GREEDY)
 
-QUICK = DEFAULT.varied(**{"surrogate.name": "numpy"})
+QUICK = DEFAULT.using(surrogate="numpy")
 SHIPPED = "shipped"
 VERSIONS: dict[str, Options] = {
     SHIPPED: QUICK,
-    "greedy": QUICK.varied(**{"search.acquisition": "greedy"}),
-    "log_pi": QUICK.varied(**{"search.acquisition": "log_pi"}),
+    "greedy": QUICK.using(acquisition="greedy"),
+    "log_pi": QUICK.using(acquisition="log_pi"),
     "rough": QUICK.varied(**{"surrogate.wary.shift": -5.0, "surrogate.wary.sigma": 0.1}),
 }
 """`rough` believes that a setting says nothing of its neighbourhood: a worse surrogate."""

@@ -87,14 +87,14 @@ class Course:
         return np.random.default_rng([self.seed, len(self.seen)])
 
     def trial(self, noise: np.random.Generator) -> None:
-        advice = fit(self.history, rng=self.rng).recommend()[0] if self.seen else None
+        advice = fit(self.history, rng=self.rng).recommend() if self.seen else None
         configuration = advice.configuration if advice else self.task.default
         value = self.task.measure(configuration, noise)
         inside = np.random.default_rng([self.seed, len(self.seen), 1])
         if value is None:
             self._add(Observation.failed(configuration, "did_not_start"), FAILED_S)
             return
-        must_reach = advice.must_reach if advice and self.early else None
+        must_reach = advice.abandon_below if advice and self.early else None
         over = None if must_reach is None else self._over(value, must_reach, inside)
         if must_reach is None or over is None:
             self._add(Observation(configuration, {OBJECTIVE: value}), CHANGE_S + WARMUP_S + WINDOW_S)

@@ -61,7 +61,7 @@ def handed_over(task: Task, seed: int) -> list[dict[str, Any]]:
     for trial, _ in enumerate(watched(task, optimiser, seed, AFTER[-1]), 1):
         if trial in AFTER:
             best = fit(optimiser.history, rng=np.random.default_rng([seed, trial])).best()
-            full = best.shortened_from or best.configuration
+            full = best.simplified_from or best.configuration
             rows.append({"trials": trial, **compared(task, full, best.configuration)})
     return rows
 

@@ -54,7 +54,7 @@ def session(server: Server, tuned: str, seed: int, trials: int) -> dict[str, flo
     read: list[tuple[Configuration, dict[str, float]]] = []
     for trial in range(trials):
         model = fit(_history(server, aim, read), rng=np.random.default_rng([seed, trial]))
-        (advice,) = model.recommend()
+        advice = model.recommend()
         truth = server.truth(advice.configuration)
         noisy = {under("qps", x): v * float(np.exp(NOISE * rng.standard_normal())) for x, v in truth.items()}
         read.append((advice.configuration, noisy))

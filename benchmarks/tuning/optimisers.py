@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from lutra_models import Configuration, History, Objective, Observation
 from lutra_models.digest import fingerprint
-from lutra_models.gp import Options, Snapshot, handover, recommend
+from lutra_models.gp import Options, Snapshot, fit, recommend
 from lutra_models.gp.documents import plugged, read
 
 from benchmarks.tuning.contenders import Contender, Problem
@@ -60,7 +60,7 @@ class Lutra:
         """What would be handed over now."""
         if not any(o.completed for o in self._seen):
             return self._task.default
-        return handover(self.history, self._past, rng=self._rng, options=self._options)
+        return fit(self.history, self._past, rng=self._rng, options=self._options).best().configuration
 
     @property
     def _rng(self) -> np.random.Generator:

@@ -172,10 +172,10 @@ def session(case: Case, trials: int, rounds: int, seed: str) -> tuple[bool, End,
 def searched(host: Host, trials: int, entropy: list[int]) -> History:
     """The session's trials."""
     surface, seen = host.surface, list[Observation]()
-    history = History(surface.space, QPS, current=surface.default, baseline=surface.default, starts=surface.starts)
+    history = History(surface.space, QPS, current=surface.default, baseline=surface.default, warm_starts=surface.starts)
     for number in range(trials):
-        (advice,) = fit(history, rng=np.random.default_rng([*entropy, number, 1])).recommend()
-        seen.append(host.trial(advice.configuration, advice.must_reach))
+        advice = fit(history, rng=np.random.default_rng([*entropy, number, 1])).recommend()
+        seen.append(host.trial(advice.configuration, advice.abandon_below))
         history = replace(history, observations=tuple(seen))
     return history
 

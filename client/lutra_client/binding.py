@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from inspect import Signature
-from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from lutra_client.drivers import Awaiting, Blocking
 from lutra_client.exchange import Flow, answered
@@ -14,18 +14,26 @@ from lutra_client.tables import AsyncPages, AsyncRows, Pages, Rows
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R = TypeVar("R", covariant=True)
+D = TypeVar("D", bound=Blocking | Awaiting)
 
 
-class Sync:
-    """A client whose methods block."""
+class Group(Generic[D]):
+    """Calls that one client carries out: it blocks, or is awaited, as its driver does."""
 
-    driver: Blocking
+    def __init__(self, driver: D) -> None:
+        self.driver = driver
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} of {self.driver.http.base_url}>"
 
 
-class Async:
-    """A client whose methods are awaited."""
+class Asked(Protocol[P, T, R]):
+    """A function that carries a request out, and gives R; `request` gives the call as a value."""
 
-    driver: Awaiting
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[T]: ...
 
 
 class _Method(Generic[P, T]):
@@ -41,25 +49,25 @@ class _Method(Generic[P, T]):
         self.__qualname__ = describe.__qualname__
         self.__module__ = describe.__module__
 
-    def __get__(self, client: Any, kind: type) -> Any:
+    def __get__(self, group: Any, kind: type) -> Any:
         raise NotImplementedError
 
-    def __call__(self, client: Sync | Async, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """`Client.get_database(client, "db_…")` is `client.get_database("db_…")`."""
-        return self.__get__(client, type(client))(*args, **kwargs)
+    def __call__(self, group: Group[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        """`Databases.get(client.databases, "db_…")` is `client.databases.get("db_…")`."""
+        return self.__get__(group, type(group))(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Signature:
         if name != "__signature__":
             raise AttributeError(f"{self.__qualname__} has no {name}")
         return signature(self.describe, self.blocking)
 
-    def _bind(self, client: Sync | Async, wrap: Callable[[T], Any]) -> Callable[P, Any]:
+    def _bind(self, group: Group[Any], wrap: Callable[[T], Any]) -> Any:
         def method(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return wrap(self.describe(client, *args, **kwargs))
+            return wrap(self.describe(group, *args, **kwargs))
 
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(method, name, getattr(self, name))
-        given = self.awaiting if isinstance(client, Async) else self.blocking
+        given = self.awaiting if isinstance(group.driver, Awaiting) else self.blocking
         method.__signature__ = signature(self.describe, given)  # type: ignore[attr-defined]
         return method
 
@@ -70,20 +78,29 @@ class _Request(_Method[P, Request[T]]):
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[T]:
         return self.describe(None, *args, **kwargs)
 
+    def _bind(self, group: Group[Any], wrap: Callable[[Request[T]], Any]) -> Any:
+        method = super()._bind(group, wrap)
+        method.request = self.request
+        return method
+
+    def _table(self, group: Group[Any]) -> Callable[[Request[T]], Any]:
+        kind = self.awaiting if isinstance(group.driver, Awaiting) else self.blocking
+        return lambda request: kind(group.driver, request)
+
 
 class call(_Request[P, T]):  # noqa: N801  (a decorator)
     """A request and its answer."""
 
     @overload
-    def __get__(self, client: Sync, kind: type) -> Callable[P, T]: ...
+    def __get__(self, group: Group[Blocking], kind: type) -> Asked[P, T, T]: ...
     @overload
-    def __get__(self, client: Async, kind: type) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, group: Group[Awaiting], kind: type) -> Asked[P, T, Awaitable[T]]: ...
     @overload
-    def __get__(self, client: None, kind: type) -> call[P, T]: ...
-    def __get__(self, client: Sync | Async | None, kind: type) -> Any:
-        if client is None:
+    def __get__(self, group: None, kind: type) -> call[P, T]: ...
+    def __get__(self, group: Any, kind: type) -> Any:
+        if group is None:
             return self
-        return self._bind(client, lambda request: client.driver.run(answered(request, client.driver.retries)))
+        return self._bind(group, lambda request: group.driver.run(answered(request, group.driver.retries)))
 
 
 class pages(_Request[P, T]):  # noqa: N801
@@ -93,15 +110,13 @@ class pages(_Request[P, T]):  # noqa: N801
     awaiting = AsyncPages
 
     @overload
-    def __get__(self, client: Sync, kind: type) -> Callable[P, Pages[T]]: ...
+    def __get__(self, group: Group[Blocking], kind: type) -> Asked[P, T, Pages[T]]: ...
     @overload
-    def __get__(self, client: Async, kind: type) -> Callable[P, AsyncPages[T]]: ...
+    def __get__(self, group: Group[Awaiting], kind: type) -> Asked[P, T, AsyncPages[T]]: ...
     @overload
-    def __get__(self, client: None, kind: type) -> pages[P, T]: ...
-    def __get__(self, client: Sync | Async | None, kind: type) -> Any:
-        if isinstance(client, Async):
-            return self._bind(client, lambda request: AsyncPages(client.driver, request))
-        return self if client is None else self._bind(client, lambda request: Pages(client.driver, request))
+    def __get__(self, group: None, kind: type) -> pages[P, T]: ...
+    def __get__(self, group: Any, kind: type) -> Any:
+        return self if group is None else self._bind(group, self._table(group))
 
 
 class rows(_Request[P, T]):  # noqa: N801
@@ -111,25 +126,23 @@ class rows(_Request[P, T]):  # noqa: N801
     awaiting = AsyncRows
 
     @overload
-    def __get__(self, client: Sync, kind: type) -> Callable[P, Rows[T]]: ...
+    def __get__(self, group: Group[Blocking], kind: type) -> Asked[P, T, Rows[T]]: ...
     @overload
-    def __get__(self, client: Async, kind: type) -> Callable[P, AsyncRows[T]]: ...
+    def __get__(self, group: Group[Awaiting], kind: type) -> Asked[P, T, AsyncRows[T]]: ...
     @overload
-    def __get__(self, client: None, kind: type) -> rows[P, T]: ...
-    def __get__(self, client: Sync | Async | None, kind: type) -> Any:
-        if isinstance(client, Async):
-            return self._bind(client, lambda request: AsyncRows(client.driver, request))
-        return self if client is None else self._bind(client, lambda request: Rows(client.driver, request))
+    def __get__(self, group: None, kind: type) -> rows[P, T]: ...
+    def __get__(self, group: Any, kind: type) -> Any:
+        return self if group is None else self._bind(group, self._table(group))
 
 
 class flow(_Method[P, Flow[T]]):  # noqa: N801
     """Several exchanges, one after the other."""
 
     @overload
-    def __get__(self, client: Sync, kind: type) -> Callable[P, T]: ...
+    def __get__(self, group: Group[Blocking], kind: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: Async, kind: type) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, group: Group[Awaiting], kind: type) -> Callable[P, Awaitable[T]]: ...
     @overload
-    def __get__(self, client: None, kind: type) -> flow[P, T]: ...
-    def __get__(self, client: Sync | Async | None, kind: type) -> Any:
-        return self if client is None else self._bind(client, client.driver.run)
+    def __get__(self, group: None, kind: type) -> flow[P, T]: ...
+    def __get__(self, group: Any, kind: type) -> Any:
+        return self if group is None else self._bind(group, group.driver.run)

@@ -6,44 +6,48 @@ import os
 import ssl
 from ipaddress import ip_address
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
 
-from lutra_client.binding import Async, Sync
 from lutra_client.drivers import Awaiting, Blocking
 from lutra_client.exchange import Retries
 from lutra_client.waiting import Calls
 
 URL = "http://127.0.0.1:8000"
 TIMEOUT_S = 60.0
+H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 
 
-class Client(Sync, Calls):
+class Client(Calls[Blocking]):
     """Talks to one service, with one token. Close it, or use it in a `with`.
+
+        with Client.from_environment() as client:
+            for database in client.databases.list():
+                print(database["name"], client.sessions.list(database["id"]).first())
 
     Plain http is for loopback alone: elsewhere the token would travel in clear text. No proxy carries what is for this
     machine. `ca_file` holds the authority that signed the service's certificate, in place of the usual ones. `http` is
-    an httpx client of your own, whose base URL is the service's: for proxies, other time limits, a network that you
-    trust. Every method may raise Problem with the service's words, and Unreachable.
+    an httpx client of your own, whose base URL is the service's, for proxies, other time limits, a network that you
+    trust: it is left as it is, and stays open. Every call may raise Problem with the service's words, and Unreachable.
     """
 
     def __init__(
         self,
-        url: str = URL,
+        url: str | None = None,
         token: str | None = None,
         *,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float | None = None,
         retries: Retries | None = None,
         ca_file: str | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        """Raises ValueError for an address or a token that is none, for plain http beyond loopback, and a `ca_file`
-        without certificates.
+        """`url` is this machine's service and `timeout_s` 60 where nothing is given. Raises ValueError for an address
+        or a token that is none, for plain http beyond loopback, a `ca_file` without certificates, and an `http` beside
+        what it has itself.
         """
-        http = httpx.Client(**_reached(url, ca_file), timeout=timeout_s) if http is None else http
-        http.headers.update(_bearer(token))
-        self.driver = Blocking(http, retries or Retries())
+        reached = _reached(httpx.Client, http, url, timeout_s, ca_file)
+        super().__init__(Blocking(reached, retries or Retries(), _bearer(token), lent=http is not None))
 
     @classmethod
     def from_environment(cls) -> Self:
@@ -52,13 +56,10 @@ class Client(Sync, Calls):
         """
         return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
 
-    @property
-    def url(self) -> str:
-        """The service's address."""
-        return str(self.driver.http.base_url).rstrip("/")
-
     def close(self) -> None:
-        self.driver.http.close()
+        """Close its connections; those of an `http` of your own stay open."""
+        if not self.driver.lent:
+            self.driver.http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -67,35 +68,32 @@ class Client(Sync, Calls):
         self.close()
 
 
-class AsyncClient(Async, Calls):
-    """The same for asyncio: each method is awaited, each list is gone through with `async for`."""
+class AsyncClient(Calls[Awaiting]):
+    """The same for asyncio: each call is awaited, each list is gone through with `async for`."""
 
     def __init__(
         self,
-        url: str = URL,
+        url: str | None = None,
         token: str | None = None,
         *,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float | None = None,
         retries: Retries | None = None,
         ca_file: str | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        """Raises ValueError for an address or a token that is none, for plain http beyond loopback, and a `ca_file`
-        without certificates.
-        """
-        http = httpx.AsyncClient(**_reached(url, ca_file), timeout=timeout_s) if http is None else http
-        http.headers.update(_bearer(token))
-        self.driver = Awaiting(http, retries or Retries())
+        """As for Client."""
+        reached = _reached(httpx.AsyncClient, http, url, timeout_s, ca_file)
+        super().__init__(Awaiting(reached, retries or Retries(), _bearer(token), lent=http is not None))
 
     @classmethod
     def from_environment(cls) -> Self:
-        """By `LUTRA_URL` (default: this machine's service), `LUTRA_TOKEN` and `LUTRA_CA_FILE` (default: the usual
-        authorities). Raises ValueError without a token.
-        """
+        """As for Client."""
         return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
 
     async def close(self) -> None:
-        await self.driver.http.aclose()
+        """Close its connections; those of an `http` of your own stay open."""
+        if not self.driver.lent:
+            await self.driver.http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,7 +104,22 @@ class AsyncClient(Async, Calls):
         await self.close()
 
 
-def _reached(url: str, ca_file: str | None) -> dict[str, Any]:
+def _reached(kind: type[H], lent: H | None, url: str | None, timeout_s: float | None, ca_file: str | None) -> H:
+    """The client of httpx that sends, the one that was lent if any. Raises ValueError."""
+    if lent is None:
+        made: H = kind(**_place(url or URL, ca_file), timeout=TIMEOUT_S if timeout_s is None else timeout_s)
+        return made
+    own = {"url": "base_url", "timeout_s": "timeout", "ca_file": "verify"}
+    given = [n for n, v in (("url", url), ("timeout_s", timeout_s), ("ca_file", ca_file)) if v is not None]
+    if given:
+        wanted = ", ".join(f"{own[name]}=…" for name in given)
+        raise ValueError(f"{', '.join(given)}: an http client of your own has its own, as {kind.__name__}({wanted})")
+    if not lent.base_url.host:
+        raise ValueError(f"an http client of your own needs the service's address: {kind.__name__}(base_url=…)")
+    return lent
+
+
+def _place(url: str, ca_file: str | None) -> dict[str, Any]:
     """What httpx is told of the service's address: a proxy of the environment is for other machines."""
     place = httpx.URL(url)
     if place.scheme not in ("http", "https") or not place.host:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ import httpx
 
 from lutra_client.errors import not_lutra, problem, unreachable
 from lutra_client.exchange import Flow, Pause, Reply, Retries, again_after_s
+from lutra_client.moments import text
 from lutra_client.requests import Request
 
 T = TypeVar("T")
@@ -21,8 +22,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Blocking:
+    """`headers` go with each request. A `lent` client is its owner's: it keeps its own headers, and stays open."""
+
     http: httpx.Client
     retries: Retries
+    headers: Mapping[str, str] = field(default_factory=dict)
+    lent: bool = False
 
     def run(self, flow: Flow[T]) -> T:
         reply: Reply = None
@@ -37,7 +42,7 @@ class Blocking:
                 reply = None
                 continue
             try:
-                reply = self.http.request(wish.method, wish.path, **_parts(self.http, wish))
+                reply = self.http.request(wish.method, wish.path, **_parts(self, wish))
             except httpx.TransportError as error:
                 reply = error
 
@@ -48,7 +53,7 @@ class Blocking:
         """
         for attempt in count(1):
             try:
-                with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
+                with self.http.stream(request.method, request.path, **_parts(self, request)) as response:
                     if _streams(response):
                         yield response
                         return
@@ -60,8 +65,12 @@ class Blocking:
 
 @dataclass(frozen=True)
 class Awaiting:
+    """The same for asyncio."""
+
     http: httpx.AsyncClient
     retries: Retries
+    headers: Mapping[str, str] = field(default_factory=dict)
+    lent: bool = False
 
     async def run(self, flow: Flow[T]) -> T:
         reply: Reply = None
@@ -76,7 +85,7 @@ class Awaiting:
                 reply = None
                 continue
             try:
-                reply = await self.http.request(wish.method, wish.path, **_parts(self.http, wish))
+                reply = await self.http.request(wish.method, wish.path, **_parts(self, wish))
             except httpx.TransportError as error:
                 reply = error
 
@@ -87,7 +96,7 @@ class Awaiting:
         """
         for attempt in count(1):
             try:
-                async with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
+                async with self.http.stream(request.method, request.path, **_parts(self, request)) as response:
                     if _streams(response):
                         yield response
                         return
@@ -112,11 +121,11 @@ def _pause_s(request: Request[Any], refused: httpx.Response, retries: Retries, a
     return pause_s
 
 
-def _parts(http: httpx.Client | httpx.AsyncClient, request: Request[Any]) -> dict[str, Any]:
+def _parts(driver: Blocking | Awaiting, request: Request[Any]) -> dict[str, Any]:
     """What httpx is told beside method and path. An answer that is waited for may take so much longer to come."""
-    body = {} if request.body is None else {"json": dict(request.body)}
-    told = {"params": dict(request.query), "headers": dict(request.headers), **body}
-    usual = http.timeout
+    body = {} if request.body is None else {"json": text(dict(request.body))}
+    told = {"params": dict(request.query), "headers": {**driver.headers, **request.headers}, **body}
+    usual = driver.http.timeout
     if not request.waits_s or usual.read is None:
         return told
     longer = httpx.Timeout(connect=usual.connect, read=usual.read + request.waits_s, write=usual.write, pool=usual.pool)

@@ -49,7 +49,7 @@ class Problem(LutraError):
         self.detail = str(told.get("detail") or response.text[:SHOWN] or response.reason_phrase)
         self.errors: list[dict[str, str]] = list(told.get("errors", ()))
         self.request_id: str | None = told.get("request_id")
-        self.told = dict(told)
+        self.document = dict(told)
         asked = f"{response.request.method} {response.request.url.path}"
         super().__init__(f"{asked}: {self.status} {self.code}: {self.detail}")
 

@@ -7,11 +7,12 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx
 
+from lutra_client import moments
 from lutra_client.errors import TimedOut, not_lutra, problem, retry_after_s, unreachable
 from lutra_client.requests import Request
 
@@ -40,7 +41,7 @@ class Retries:
     attempts: int = 4
     first_s: float = 0.25
     longest_s: float = 8.0
-    chance: Callable[[], float] = random.random
+    chance: Callable[[], float] = field(default_factory=lambda: random.random)
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or not 0 < self.first_s <= self.longest_s:
@@ -83,7 +84,7 @@ def again_after_s(request: Request[Any], reply: Reply, retries: Retries, attempt
 def answered(request: Request[T], retries: Retries) -> Flow[T]:
     """What the service answers: a document, a text, or None where there is nothing. Raises NotLutra for a page."""
     response = yield from exchanged(request, retries)
-    found: T = _read(response)
+    found: T = moments.read(_read(response), request.answer)
     return found
 
 

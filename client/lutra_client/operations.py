@@ -4,19 +4,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import builtins
+from datetime import date, datetime
 from typing import Literal, Unpack
 
 from lutra_client import schemas
-from lutra_client.binding import call, pages, rows
+from lutra_client.binding import D, Group, call, pages, rows
 from lutra_client.requests import Request, given, key, path, prefer
 
 
-class Operations:
-    """One method an operation, called as the document calls it."""
+class Databases(Group[D]):
+    """Registered databases: their policy, settings and measured windows."""
 
     @call
-    def register_database(
+    def register(
         self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewDatabase]
     ) -> Request[schemas.DatabaseAnswer]:
         """Register a database server. Its agent then needs a token of its own.
@@ -25,10 +26,17 @@ class Operations:
         engine: Which kind of server it is: one of the engines that the catalogue has.
         policy: What the operator allows.
         label: Databases of one label belong together; those without any belong together too."""
-        return Request("POST", path("/v1/databases"), headers=key(idempotency_key), body=body, once=True)
+        return Request(
+            "POST",
+            path("/v1/databases"),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.DatabaseAnswer,
+        )
 
     @pages
-    def list_databases(
+    def list(
         self, *, name: str | None = None, retired: bool | None = None, limit: int | None = None
     ) -> Request[schemas.DatabaseAnswer]:
         """Those that the token reaches, the oldest first.
@@ -36,160 +44,59 @@ class Operations:
         name: Only the one of exactly this name.
         retired: Those that are retired, in place of those in use.
         limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/databases"), query=given(name=name, retired=retired, limit=limit))
+        return Request(
+            "GET",
+            path("/v1/databases"),
+            query=given(name=name, retired=retired, limit=limit),
+            answer=schemas.DatabaseAnswer,
+        )
 
     @call
-    def get_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+    def get(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
         """Its policy, server and host, and its agent's newest status."""
-        return Request("GET", path("/v1/databases/{database}", database=database))
+        return Request("GET", path("/v1/databases/{database}", database=database), answer=schemas.DatabaseAnswer)
 
     @call
-    def change_database(
-        self, database: str, /, **body: Unpack[schemas.DatabasePatch]
-    ) -> Request[schemas.DatabaseAnswer]:
+    def change(self, database: str, /, **body: Unpack[schemas.DatabasePatch]) -> Request[schemas.DatabaseAnswer]:
         """Change the policy: pins, ranges, which settings may move, durability, restart, host, the memory limit, the past.
 
         The label decides which databases share what was learned, so a token that is bound to one database cannot set it.
 
         policy: The parts of the policy that change.
         label: Databases of one label belong together; those without any belong together too."""
-        return Request("PATCH", path("/v1/databases/{database}", database=database), body=body)
+        return Request(
+            "PATCH", path("/v1/databases/{database}", database=database), body=body, answer=schemas.DatabaseAnswer
+        )
 
     @call
-    def delete_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+    def delete(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
         """Delete a retired database for good: its windows, sessions, recommendations, models, memory and tokens.
 
         The audit trail keeps what was done to it, and that it was deleted. 409 for a database that is not retired."""
-        return Request("DELETE", path("/v1/databases/{database}", database=database))
+        return Request("DELETE", path("/v1/databases/{database}", database=database), answer=schemas.DatabaseAnswer)
 
     @call
-    def retire_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+    def retire(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
         """Hide it from lists, and refuse its agent's reports from now on. What was stored stays.
 
         409 while a session is open or an agent has a change in hand."""
-        return Request("PUT", path("/v1/databases/{database}/retired", database=database))
+        return Request(
+            "PUT", path("/v1/databases/{database}/retired", database=database), answer=schemas.DatabaseAnswer
+        )
 
     @call
-    def unretire_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+    def unretire(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
         """Put a retired database into use again: its agent's reports are stored again."""
-        return Request("DELETE", path("/v1/databases/{database}/retired", database=database))
-
-    @call
-    def create_token(
-        self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
-    ) -> Request[schemas.NewTokenAnswer]:
-        """A token that reaches this database alone. The secret is in this answer and nowhere else.
-
-        name: For people: whose it is, or what for.
-        scopes: What it may do: `operate` and `models` include `read`, `admin` includes all of them.
-        expires_at: Until when it is valid; null: until it is revoked."""
         return Request(
-            "POST",
-            path("/v1/databases/{database}/tokens", database=database),
-            headers=key(idempotency_key),
-            body=body,
-            once=True,
-        )
-
-    @pages
-    def list_tokens(self, database: str, /, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
-        """The tokens of this database, the oldest first, without their secrets.
-
-        limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/databases/{database}/tokens", database=database), query=given(limit=limit))
-
-    @call
-    def revoke_token(self, database: str, token: str, /) -> Request[schemas.TokenAnswer]:
-        """End a token for good. Doing it twice is no error."""
-        return Request("DELETE", path("/v1/databases/{database}/tokens/{token}", database=database, token=token))
-
-    @pages
-    def list_all_tokens(self, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
-        """Every token, whether it is bound to a database or to none, with its expiry and last use.
-
-        limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/tokens"), query=given(limit=limit))
-
-    @call
-    def create_global_token(
-        self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
-    ) -> Request[schemas.NewTokenAnswer]:
-        """A token that reaches every database. The secret is in this answer and nowhere else.
-
-        name: For people: whose it is, or what for.
-        scopes: What it may do: `operate` and `models` include `read`, `admin` includes all of them.
-        expires_at: Until when it is valid; null: until it is revoked."""
-        return Request("POST", path("/v1/tokens"), headers=key(idempotency_key), body=body, once=True)
-
-    @call
-    def revoke_any_token(self, token: str, /) -> Request[schemas.TokenAnswer]:
-        """Revoke a token, whatever it is bound to."""
-        return Request("DELETE", path("/v1/tokens/{token}", token=token))
-
-    @call
-    def rotate_any_token(
-        self, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
-    ) -> Request[schemas.NewTokenAnswer]:
-        """A new token in place of this one: the same name, scopes and database, and another secret.
-
-        grace_s: For so many seconds the old secret is valid too.
-        expires_at: Until when the new one is valid; null: for as long as the old one was given."""
-        return Request(
-            "POST", path("/v1/tokens/{token}/rotate", token=token), headers=key(idempotency_key), body=body, once=True
-        )
-
-    @call
-    def rotate_token(
-        self, database: str, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
-    ) -> Request[schemas.NewTokenAnswer]:
-        """The same, of a token that is bound to this database.
-
-        grace_s: For so many seconds the old secret is valid too.
-        expires_at: Until when the new one is valid; null: for as long as the old one was given."""
-        return Request(
-            "POST",
-            path("/v1/databases/{database}/tokens/{token}/rotate", database=database, token=token),
-            headers=key(idempotency_key),
-            body=body,
-            once=True,
-        )
-
-    @pages
-    def list_audit(
-        self, *, action: str | None = None, since: datetime | str | None = None, limit: int | None = None
-    ) -> Request[schemas.AuditAnswer]:
-        """Who did what, on every database and to every token, newest first.
-
-        action: Only this action, such as `recommendation.approve`.
-        since: Only what was done after it.
-        limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/audit"), query=given(action=action, since=since, limit=limit))
-
-    @pages
-    def list_database_audit(
-        self,
-        database: str,
-        /,
-        *,
-        action: str | None = None,
-        since: datetime | str | None = None,
-        limit: int | None = None,
-    ) -> Request[schemas.AuditAnswer]:
-        """Who did what to this database, newest first.
-
-        action: Only this action, such as `recommendation.approve`.
-        since: Only what was done after it.
-        limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request(
-            "GET",
-            path("/v1/databases/{database}/audit", database=database),
-            query=given(action=action, since=since, limit=limit),
+            "DELETE", path("/v1/databases/{database}/retired", database=database), answer=schemas.DatabaseAnswer
         )
 
     @pages
     def list_settings(self, database: str, /) -> Request[schemas.SettingAnswer]:
         """The settings as the agent last reported them, and which of them may move now."""
-        return Request("GET", path("/v1/databases/{database}/settings", database=database))
+        return Request(
+            "GET", path("/v1/databases/{database}/settings", database=database), answer=schemas.SettingAnswer
+        )
 
     @pages
     def list_windows(
@@ -197,9 +104,9 @@ class Operations:
         database: str,
         /,
         *,
-        metric: list[str] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        metric: builtins.list[str] | None = None,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
         limit: int | None = None,
     ) -> Request[schemas.WindowAnswer]:
         """What was measured, newest first: QPS, TPS, p99 with its source, counters, and how busy the host was besides.
@@ -212,6 +119,7 @@ class Operations:
             "GET",
             path("/v1/databases/{database}/windows", database=database),
             query=given(metric=metric, since=since, until=until, limit=limit),
+            answer=schemas.WindowAnswer,
         )
 
     @call
@@ -220,7 +128,10 @@ class Operations:
 
         minutes: How far back the windows reach."""
         return Request(
-            "GET", path("/v1/databases/{database}/symptoms", database=database), query=given(minutes=minutes)
+            "GET",
+            path("/v1/databases/{database}/symptoms", database=database),
+            query=given(minutes=minutes),
+            answer=schemas.SymptomsAnswer,
         )
 
     @pages
@@ -229,7 +140,7 @@ class Operations:
         database: str,
         /,
         *,
-        since: datetime | str | None = None,
+        since: datetime | date | str | None = None,
         gone: bool | None = None,
         limit: int | None = None,
     ) -> Request[schemas.EpisodeAnswer]:
@@ -242,12 +153,15 @@ class Operations:
             "GET",
             path("/v1/databases/{database}/symptoms/history", database=database),
             query=given(since=since, gone=gone, limit=limit),
+            answer=schemas.EpisodeAnswer,
         )
 
     @pages
     def list_accepted_symptoms(self, database: str, /) -> Request[schemas.AcceptedAnswer]:
         """The risks that somebody takes, also those whose time is over."""
-        return Request("GET", path("/v1/databases/{database}/symptoms/accepted", database=database))
+        return Request(
+            "GET", path("/v1/databases/{database}/symptoms/accepted", database=database), answer=schemas.AcceptedAnswer
+        )
 
     @call
     def accept_symptom(
@@ -264,19 +178,452 @@ class Operations:
             "PUT",
             path("/v1/databases/{database}/symptoms/accepted/{symptom}", database=database, symptom=symptom),
             body=body,
+            answer=schemas.AcceptedAnswer,
         )
 
     @call
     def withdraw_accepted_symptom(self, database: str, symptom: str, /) -> Request[schemas.AcceptedAnswer]:
         """Let it count again."""
         return Request(
-            "DELETE", path("/v1/databases/{database}/symptoms/accepted/{symptom}", database=database, symptom=symptom)
+            "DELETE",
+            path("/v1/databases/{database}/symptoms/accepted/{symptom}", database=database, symptom=symptom),
+            answer=schemas.AcceptedAnswer,
         )
+
+
+class Sessions(Group[D]):
+    """Tuning sessions: their objective, and every trial."""
+
+    @call
+    def open(
+        self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewSession]
+    ) -> Request[schemas.SessionAnswer]:
+        """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`).
+
+        objective: The metric, and which way is better.
+        limits: What must hold besides.
+        mode: The most that is asked for; the agent's own file caps it.
+        approval: Whether each recommendation waits for somebody, or trials follow each other by themselves.
+        max_trials: How many trials at most.
+        verification_rounds: In a lab, how often each finalist is measured at most before the handover, after the trials and beside `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified.
+        max_changes: How many settings a recommendation may change at most, counted from the session's begin; null for any.
+        exploration: On a live database, how many trials may be made only to learn what settings do. In a lab all of them may.
+        loads: In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load.
+        aim: With `loads`, what is to become better: the weighted geometric mean of the objective's ratios to the baseline's readings under each load, or the worst of these ratios.
+        seed: The same seed and the same measurements give the same recommendations."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/sessions", database=database),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.SessionAnswer,
+        )
+
+    @pages
+    def list(self, database: str, /, *, limit: int | None = None) -> Request[schemas.SessionAnswer]:
+        """Newest first.
+
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/sessions", database=database),
+            query=given(limit=limit),
+            answer=schemas.SessionAnswer,
+        )
+
+    @call
+    def get(self, session: str, /) -> Request[schemas.SessionAnswer]:
+        """Its state."""
+        return Request("GET", path("/v1/sessions/{session}", session=session), answer=schemas.SessionAnswer)
+
+    @call
+    def pause(self, session: str, /) -> Request[schemas.SessionAnswer]:
+        """Take no further step; what is under way ends."""
+        return Request("POST", path("/v1/sessions/{session}/pause", session=session), answer=schemas.SessionAnswer)
+
+    @call
+    def resume(self, session: str, /) -> Request[schemas.SessionAnswer]:
+        """Go on. On a server that became another one it begins again there."""
+        return Request("POST", path("/v1/sessions/{session}/resume", session=session), answer=schemas.SessionAnswer)
+
+    @call
+    def stop(self, session: str, /) -> Request[schemas.SessionAnswer]:
+        """End it for good, and withdraw what is not yet applied."""
+        return Request("POST", path("/v1/sessions/{session}/stop", session=session), answer=schemas.SessionAnswer)
+
+    @pages
+    def list_trials(self, session: str, /) -> Request[schemas.TrialAnswer]:
+        """Every trial in order, as JSON or (`?format=csv`) as a table.
+
+        In the table a text that begins like a spreadsheet's formula has an apostrophe in front."""
+        return Request("GET", path("/v1/sessions/{session}/trials", session=session), answer=schemas.TrialAnswer)
+
+    @call
+    def get_history(self, session: str, /) -> Request[schemas.HistoryAnswer]:
+        """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+        return Request("GET", path("/v1/sessions/{session}/history", session=session), answer=schemas.HistoryAnswer)
+
+
+class Recommendations(Group[D]):
+    """The next settings to try: ask, read, approve, reject, roll back."""
+
+    @call
+    def ask(
+        self,
+        database: str,
+        /,
+        *,
+        wait_s: float | None = None,
+        idempotency_key: str | None = None,
+        **body: Unpack[schemas.NewRecommendation],
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Suggest the next settings now, or check an operator's own (`settings`).
+
+        202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
+        answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
+
+        settings: An operator's own settings: texts with units, or numbers in the server's own unit.
+        approve: With `settings`: approve them at once."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/recommendations", database=database),
+            headers=key(idempotency_key) | prefer(wait_s),
+            waits_s=wait_s or 0.0,
+            body=body,
+            once=True,
+            answer=schemas.RecommendationAnswer,
+        )
+
+    @pages
+    def list(
+        self,
+        database: str,
+        /,
+        *,
+        state: Literal[
+            "observing",
+            "computing",
+            "proposed",
+            "approved",
+            "applied",
+            "confirmed",
+            "reverted",
+            "rejected",
+            "refused",
+            "failed",
+            "expired",
+            "unneeded",
+        ]
+        | None = None,
+        since: datetime | date | str | None = None,
+        limit: int | None = None,
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Newest first.
+
+        state: Only those in this state.
+        since: Only those that were decided, made active or ended after it.
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/recommendations", database=database),
+            query=given(state=state, since=since, limit=limit),
+            answer=schemas.RecommendationAnswer,
+        )
+
+    @call
+    def get(
+        self,
+        recommendation: str,
+        /,
+        *,
+        until: Literal["computed", "decided", "applied", "measured", "ended"] | None = None,
+        wait_s: float | None = None,
+    ) -> Request[schemas.RecommendationAnswer]:
+        """The settings, the exact change and its undo, reasons, predictions and the memory sum.
+
+        `Prefer: wait=N` waits until it is computed, or came as far as `until` says: decided (approved, rejected or
+        expired), applied (or refused), measured, ended. What has ended before that is not waited for.
+
+        until: What `Prefer: wait=N` waits for."""
+        return Request(
+            "GET",
+            path("/v1/recommendations/{recommendation}", recommendation=recommendation),
+            query=given(until=until),
+            headers=prefer(wait_s),
+            waits_s=wait_s or 0.0,
+            answer=schemas.RecommendationAnswer,
+        )
+
+    @call
+    def approve(
+        self, recommendation: str, /, **body: Unpack[schemas.Approving]
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again.
+
+        settings: Only these of its changes.
+        reason: With `settings`: why the others are left out."""
+        return Request(
+            "POST",
+            path("/v1/recommendations/{recommendation}/approve", recommendation=recommendation),
+            body=body,
+            answer=schemas.RecommendationAnswer,
+        )
+
+    @call
+    def reject(
+        self, recommendation: str, /, **body: Unpack[schemas.TurningDown]
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Turn it down: its settings are not made active, and not proposed again until something they depend on changes.
+
+        reason: Why. What was turned down is not proposed again until something that it depended on has changed."""
+        return Request(
+            "POST",
+            path("/v1/recommendations/{recommendation}/reject", recommendation=recommendation),
+            body=body,
+            answer=schemas.RecommendationAnswer,
+        )
+
+    @call
+    def roll_back(
+        self, recommendation: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.TurningDown]
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory.
+
+        reason: Why. What was turned down is not proposed again until something that it depended on has changed."""
+        return Request(
+            "POST",
+            path("/v1/recommendations/{recommendation}/rollback", recommendation=recommendation),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.RecommendationAnswer,
+        )
+
+
+class Observations(Group[D]):
+    """All that was measured, as data sets: JSON lines, CSV, Parquet."""
+
+    @rows
+    def list(
+        self,
+        *,
+        engine: str | None = None,
+        database: str | None = None,
+        session: str | None = None,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
+        metric: builtins.list[str] | None = None,
+    ) -> Request[schemas.ObservationAnswer]:
+        """What was measured on every database that the token reaches: JSON lines, CSV or Parquet.
+
+        The answer streams. Where it breaks off, not all of it came. A table has at most 5,000 columns: name metrics where
+        there would be more.
+
+        engine: Only databases of this engine.
+        database: Only this database.
+        session: Only this session.
+        since: Only what ended, or failed, after it.
+        until: Only what began, or failed, before it.
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
+        return Request(
+            "GET",
+            path("/v1/observations"),
+            query=given(engine=engine, database=database, session=session, since=since, until=until, metric=metric),
+            answer=schemas.ObservationAnswer,
+        )
+
+    @rows
+    def of_database(
+        self,
+        database: str,
+        /,
+        *,
+        session: str | None = None,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
+        metric: builtins.list[str] | None = None,
+    ) -> Request[schemas.ObservationAnswer]:
+        """What was measured on one database, in its sessions and between them.
+
+        session: Only this session.
+        since: Only what ended, or failed, after it.
+        until: Only what began, or failed, before it.
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/observations", database=database),
+            query=given(session=session, since=since, until=until, metric=metric),
+            answer=schemas.ObservationAnswer,
+        )
+
+    @rows
+    def of_session(
+        self,
+        session: str,
+        /,
+        *,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
+        metric: builtins.list[str] | None = None,
+    ) -> Request[schemas.ObservationAnswer]:
+        """What was measured while one session was open.
+
+        since: Only what ended, or failed, after it.
+        until: Only what began, or failed, before it.
+        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
+        return Request(
+            "GET",
+            path("/v1/sessions/{session}/observations", session=session),
+            query=given(since=since, until=until, metric=metric),
+            answer=schemas.ObservationAnswer,
+        )
+
+
+class Predictions(Group[D]):
+    """What-if: the p99 and QPS of given settings."""
+
+    @call
+    def predict(self, database: str, /, **body: Unpack[schemas.NewPrediction]) -> Request[schemas.PredictionsAnswer]:
+        """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions.
+
+        They are for the load of now, or for the `rate` that is named.
+
+        settings: Merged with the current ones: texts with units, or numbers in the server's own unit.
+        level: The probability that each interval is to hold the reading.
+        rate: On a live database, what clients offer in a second, in the unit that `load` of an answer names; null for the load of now. A rate that was not measured is refused."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/predictions", database=database),
+            body=body,
+            answer=schemas.PredictionsAnswer,
+        )
+
+
+class Models(Group[D]):
+    """Model versions: register, score, run in the shadow, promote, roll back."""
+
+    @pages
+    def list(
+        self, *, state: Literal["candidate", "champion", "retired"] | None = None, limit: int | None = None
+    ) -> Request[schemas.ModelAnswer]:
+        """Every model version, newest first; what the package ships comes last.
+
+        state: Only those in this state.
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request("GET", path("/v1/models"), query=given(state=state, limit=limit), answer=schemas.ModelAnswer)
+
+    @call
+    def register(
+        self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewModel]
+    ) -> Request[schemas.ModelAnswer]:
+        """Register an options document as a candidate. It serves nothing until it is promoted.
+
+        What it names of other packages is imported in a process of its own: a broken one is refused.
+
+        name: For people: what is tried.
+        toml: The document as TOML, such as `lutra models options` prints one.
+        options: The document as JSON: a room of options is an object.
+        note: Why, in a sentence."""
+        return Request(
+            "POST", path("/v1/models"), headers=key(idempotency_key), body=body, once=True, answer=schemas.ModelAnswer
+        )
+
+    @call
+    def roll_back(self) -> Request[schemas.ModelAnswer]:
+        """Let the champion before the present one serve again; the present one is retired."""
+        return Request("POST", path("/v1/models/rollback"), answer=schemas.ModelAnswer)
+
+    @call
+    def get(self, model: str, /) -> Request[schemas.ModelDetailAnswer]:
+        """One model version with its options, its scorecard, and how it predicts in the shadow beside what serves."""
+        return Request("GET", path("/v1/models/{model}", model=model), answer=schemas.ModelDetailAnswer)
+
+    @call
+    def get_options(self, model: str, /) -> Request[str]:
+        """Its options as a TOML document: with each option what it means, and its range."""
+        return Request("GET", path("/v1/models/{model}/options", model=model))
+
+    @call
+    def score(self, model: str, /) -> Request[schemas.ScoringAnswer]:
+        """Compute its scorecard from past sessions. The model version itself says how far that is."""
+        return Request("POST", path("/v1/models/{model}/score", model=model), answer=schemas.ScoringAnswer)
+
+    @call
+    def shadow(self, model: str, /) -> Request[schemas.ModelAnswer]:
+        """Let a candidate predict beside what serves, for each recommendation from now on. It changes nothing of them."""
+        return Request("PUT", path("/v1/models/{model}/shadow", model=model), answer=schemas.ModelAnswer)
+
+    @call
+    def unshadow(self, model: str, /) -> Request[schemas.ModelAnswer]:
+        """Let it predict beside what serves no longer. What it predicted stays."""
+        return Request("DELETE", path("/v1/models/{model}/shadow", model=model), answer=schemas.ModelAnswer)
+
+    @call
+    def promote(self, model: str, /, **body: Unpack[schemas.Promoting]) -> Request[schemas.ModelAnswer]:
+        """Let it serve from now on, in every process of the service; the champion before it is retired.
+
+        By the rule only where it is shown to be better.
+
+        by_rule: Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise the answer is a conflict that names what is missing."""
+        return Request("POST", path("/v1/models/{model}/promote", model=model), body=body, answer=schemas.ModelAnswer)
+
+    @call
+    def retire(self, model: str, /) -> Request[schemas.ModelAnswer]:
+        """Retire a candidate. It can still be promoted later."""
+        return Request("POST", path("/v1/models/{model}/retire", model=model), answer=schemas.ModelAnswer)
+
+
+class Workloads(Group[D]):
+    """The workloads of the fleet: signatures, what each taught, which resemble which."""
+
+    @pages
+    def list(
+        self, *, engine: str | None = None, database: str | None = None, limit: int | None = None
+    ) -> Request[schemas.WorkloadAnswer]:
+        """Every workload with its signature, its circumstances and what it taught, newest first.
+
+        engine: Only workloads of this engine.
+        database: Only workloads of this database.
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request(
+            "GET",
+            path("/v1/workloads"),
+            query=given(engine=engine, database=database, limit=limit),
+            answer=schemas.WorkloadAnswer,
+        )
+
+    @call
+    def list_nearest(self, workload: str, /, *, count: int | None = None) -> Request[schemas.AlikeAnswers]:
+        """The workloads of the same engine and metric that resemble this one most, by the rule that recommendations use.
+
+        Here every workload counts. A recommendation uses only those that both databases' policies allow.
+
+        count: How many are wanted."""
+        return Request(
+            "GET",
+            path("/v1/workloads/{workload}/nearest", workload=workload),
+            query=given(count=count),
+            answer=schemas.AlikeAnswers,
+        )
+
+    @call
+    def get_history(self, workload: str, /) -> Request[schemas.WorkloadHistoryAnswer]:
+        """What was measured of it, also of a table that belongs to no database: what its model was fitted to."""
+        return Request(
+            "GET", path("/v1/workloads/{workload}/history", workload=workload), answer=schemas.WorkloadHistoryAnswer
+        )
+
+
+class Protection(Group[D]):
+    """Guardrails, their events, and maintenance windows."""
 
     @call
     def get_guardrails(self, database: str, /) -> Request[schemas.GuardrailsBody]:
         """Every guard with its limit and hold time, and who set it."""
-        return Request("GET", path("/v1/databases/{database}/guardrails", database=database))
+        return Request(
+            "GET", path("/v1/databases/{database}/guardrails", database=database), answer=schemas.GuardrailsBody
+        )
 
     @call
     def set_guardrails(
@@ -289,24 +636,36 @@ class Operations:
 
         guardrails: The guards by name.
         firing: The guards that fire now, by the agent's newest report."""
-        return Request("PUT", path("/v1/databases/{database}/guardrails", database=database), body=body)
+        return Request(
+            "PUT",
+            path("/v1/databases/{database}/guardrails", database=database),
+            body=body,
+            answer=schemas.GuardrailsBody,
+        )
 
     @pages
     def list_events(
-        self, database: str, /, *, since: datetime | str | None = None, limit: int | None = None
+        self, database: str, /, *, since: datetime | date | str | None = None, limit: int | None = None
     ) -> Request[schemas.EventAnswer]:
         """Guards that fired, with the figures, newest first.
 
         since: Only those that happened after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
         return Request(
-            "GET", path("/v1/databases/{database}/events", database=database), query=given(since=since, limit=limit)
+            "GET",
+            path("/v1/databases/{database}/events", database=database),
+            query=given(since=since, limit=limit),
+            answer=schemas.EventAnswer,
         )
 
     @call
     def get_maintenance_windows(self, database: str, /) -> Request[schemas.MaintenanceBody]:
         """When a restart may be, in mode restart_in_window."""
-        return Request("GET", path("/v1/databases/{database}/maintenance-windows", database=database))
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/maintenance-windows", database=database),
+            answer=schemas.MaintenanceBody,
+        )
 
     @call
     def set_maintenance_windows(
@@ -317,7 +676,174 @@ class Operations:
         windows: Every weekly window.
         open_until: The end of the window that is open now, null where none is.
         next: The next one to begin."""
-        return Request("PUT", path("/v1/databases/{database}/maintenance-windows", database=database), body=body)
+        return Request(
+            "PUT",
+            path("/v1/databases/{database}/maintenance-windows", database=database),
+            body=body,
+            answer=schemas.MaintenanceBody,
+        )
+
+
+class Tokens(Group[D]):
+    """Who may do what."""
+
+    @call
+    def create(
+        self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """A token that reaches this database alone. The secret is in this answer and nowhere else.
+
+        name: For people: whose it is, or what for.
+        scopes: What it may do: `operate` and `models` include `read`, `admin` includes all of them.
+        expires_at: Until when it is valid; null: until it is revoked."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/tokens", database=database),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.NewTokenAnswer,
+        )
+
+    @pages
+    def list(self, database: str, /, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
+        """The tokens of this database, the oldest first, without their secrets.
+
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/tokens", database=database),
+            query=given(limit=limit),
+            answer=schemas.TokenAnswer,
+        )
+
+    @call
+    def revoke(self, database: str, token: str, /) -> Request[schemas.TokenAnswer]:
+        """End a token for good. Doing it twice is no error."""
+        return Request(
+            "DELETE",
+            path("/v1/databases/{database}/tokens/{token}", database=database, token=token),
+            answer=schemas.TokenAnswer,
+        )
+
+    @pages
+    def list_all(self, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
+        """Every token, whether it is bound to a database or to none, with its expiry and last use.
+
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request("GET", path("/v1/tokens"), query=given(limit=limit), answer=schemas.TokenAnswer)
+
+    @call
+    def create_global(
+        self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """A token that reaches every database. The secret is in this answer and nowhere else.
+
+        name: For people: whose it is, or what for.
+        scopes: What it may do: `operate` and `models` include `read`, `admin` includes all of them.
+        expires_at: Until when it is valid; null: until it is revoked."""
+        return Request(
+            "POST",
+            path("/v1/tokens"),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.NewTokenAnswer,
+        )
+
+    @call
+    def revoke_any(self, token: str, /) -> Request[schemas.TokenAnswer]:
+        """Revoke a token, whatever it is bound to."""
+        return Request("DELETE", path("/v1/tokens/{token}", token=token), answer=schemas.TokenAnswer)
+
+    @call
+    def rotate_any(
+        self, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """A new token in place of this one: the same name, scopes and database, and another secret.
+
+        grace_s: For so many seconds the old secret is valid too.
+        expires_at: Until when the new one is valid; null: for as long as the old one was given."""
+        return Request(
+            "POST",
+            path("/v1/tokens/{token}/rotate", token=token),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.NewTokenAnswer,
+        )
+
+    @call
+    def rotate(
+        self, database: str, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """The same, of a token that is bound to this database.
+
+        grace_s: For so many seconds the old secret is valid too.
+        expires_at: Until when the new one is valid; null: for as long as the old one was given."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/tokens/{token}/rotate", database=database, token=token),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.NewTokenAnswer,
+        )
+
+
+class Audit(Group[D]):
+    """Who did what, and when."""
+
+    @pages
+    def list(
+        self, *, action: str | None = None, since: datetime | date | str | None = None, limit: int | None = None
+    ) -> Request[schemas.AuditAnswer]:
+        """Who did what, on every database and to every token, newest first.
+
+        action: Only this action, such as `recommendation.approve`.
+        since: Only what was done after it.
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request(
+            "GET", path("/v1/audit"), query=given(action=action, since=since, limit=limit), answer=schemas.AuditAnswer
+        )
+
+    @pages
+    def of_database(
+        self,
+        database: str,
+        /,
+        *,
+        action: str | None = None,
+        since: datetime | date | str | None = None,
+        limit: int | None = None,
+    ) -> Request[schemas.AuditAnswer]:
+        """Who did what to this database, newest first.
+
+        action: Only this action, such as `recommendation.approve`.
+        since: Only what was done after it.
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/audit", database=database),
+            query=given(action=action, since=since, limit=limit),
+            answer=schemas.AuditAnswer,
+        )
+
+
+class Knobs(Group[D]):
+    """The catalogue of settings."""
+
+    @pages
+    def list(self, *, engine: str, version: str | None = None) -> Request[schemas.KnobAnswer]:
+        """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload.
+
+        engine: Which kind of server.
+        version: Only what this version has."""
+        return Request("GET", path("/v1/knobs"), query=given(engine=engine, version=version), answer=schemas.KnobAnswer)
+
+
+class Agents(Group[D]):
+    """Reports from agents, and directives to them."""
 
     @call
     def send_report(self, database: str, /, **body: Unpack[schemas.Report]) -> Request[schemas.Receipt]:
@@ -349,7 +875,9 @@ class Operations:
         events: Guards that fired.
         rolled_back: Rollbacks on the host that no report held before.
         status: The agent's status."""
-        return Request("POST", path("/v1/databases/{database}/reports", database=database), body=body)
+        return Request(
+            "POST", path("/v1/databases/{database}/reports", database=database), body=body, answer=schemas.Receipt
+        )
 
     @call
     def get_directive(
@@ -365,390 +893,94 @@ class Operations:
             query=given(agent=agent, epoch=epoch),
             headers=prefer(wait_s),
             waits_s=wait_s or 0.0,
+            answer=schemas.Directive,
         )
 
-    @call
-    def ask_recommendation(
-        self,
-        database: str,
-        /,
-        *,
-        wait_s: float | None = None,
-        idempotency_key: str | None = None,
-        **body: Unpack[schemas.NewRecommendation],
-    ) -> Request[schemas.RecommendationAnswer]:
-        """Suggest the next settings now, or check an operator's own (`settings`).
 
-        202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
-        answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
-
-        settings: An operator's own settings: texts with units, or numbers in the server's own unit.
-        approve: With `settings`: approve them at once."""
-        return Request(
-            "POST",
-            path("/v1/databases/{database}/recommendations", database=database),
-            headers=key(idempotency_key) | prefer(wait_s),
-            waits_s=wait_s or 0.0,
-            body=body,
-            once=True,
-        )
-
-    @pages
-    def list_recommendations(
-        self,
-        database: str,
-        /,
-        *,
-        state: Literal[
-            "observing",
-            "computing",
-            "proposed",
-            "approved",
-            "applied",
-            "confirmed",
-            "reverted",
-            "rejected",
-            "refused",
-            "failed",
-            "expired",
-            "unneeded",
-        ]
-        | None = None,
-        since: datetime | str | None = None,
-        limit: int | None = None,
-    ) -> Request[schemas.RecommendationAnswer]:
-        """Newest first.
-
-        state: Only those in this state.
-        since: Only those that were decided, made active or ended after it.
-        limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request(
-            "GET",
-            path("/v1/databases/{database}/recommendations", database=database),
-            query=given(state=state, since=since, limit=limit),
-        )
-
-    @call
-    def get_recommendation(
-        self,
-        recommendation: str,
-        /,
-        *,
-        until: Literal["computed", "decided", "applied", "measured", "ended"] | None = None,
-        wait_s: float | None = None,
-    ) -> Request[schemas.RecommendationAnswer]:
-        """The settings, the exact change and its undo, reasons, predictions and the memory sum.
-
-        `Prefer: wait=N` waits until it is computed, or came as far as `until` says: decided (approved, rejected or
-        expired), applied (or refused), measured, ended. What has ended before that is not waited for.
-
-        until: What `Prefer: wait=N` waits for."""
-        return Request(
-            "GET",
-            path("/v1/recommendations/{recommendation}", recommendation=recommendation),
-            query=given(until=until),
-            headers=prefer(wait_s),
-            waits_s=wait_s or 0.0,
-        )
-
-    @call
-    def approve_recommendation(
-        self, recommendation: str, /, **body: Unpack[schemas.Approving]
-    ) -> Request[schemas.RecommendationAnswer]:
-        """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again.
-
-        settings: Only these of its changes.
-        reason: With `settings`: why the others are left out."""
-        return Request(
-            "POST", path("/v1/recommendations/{recommendation}/approve", recommendation=recommendation), body=body
-        )
-
-    @call
-    def reject_recommendation(
-        self, recommendation: str, /, **body: Unpack[schemas.TurningDown]
-    ) -> Request[schemas.RecommendationAnswer]:
-        """Turn it down: its settings are not made active, and not proposed again until something they depend on changes.
-
-        reason: Why. What was turned down is not proposed again until something that it depended on has changed."""
-        return Request(
-            "POST", path("/v1/recommendations/{recommendation}/reject", recommendation=recommendation), body=body
-        )
-
-    @call
-    def roll_back_recommendation(
-        self, recommendation: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.TurningDown]
-    ) -> Request[schemas.RecommendationAnswer]:
-        """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory.
-
-        reason: Why. What was turned down is not proposed again until something that it depended on has changed."""
-        return Request(
-            "POST",
-            path("/v1/recommendations/{recommendation}/rollback", recommendation=recommendation),
-            headers=key(idempotency_key),
-            body=body,
-            once=True,
-        )
-
-    @call
-    def predict(self, database: str, /, **body: Unpack[schemas.NewPrediction]) -> Request[schemas.PredictionsAnswer]:
-        """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions.
-
-        They are for the load of now, or for the `rate` that is named.
-
-        settings: Merged with the current ones: texts with units, or numbers in the server's own unit.
-        level: The probability that each interval is to hold the reading.
-        rate: On a live database, what clients offer in a second, in the unit that `load` of an answer names; null for the load of now. A rate that was not measured is refused."""
-        return Request("POST", path("/v1/databases/{database}/predictions", database=database), body=body)
-
-    @call
-    def open_session(
-        self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewSession]
-    ) -> Request[schemas.SessionAnswer]:
-        """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`).
-
-        objective: The metric, and which way is better.
-        limits: What must hold besides.
-        mode: The most that is asked for; the agent's own file caps it.
-        approval: Whether each recommendation waits for somebody, or trials follow each other by themselves.
-        max_trials: How many trials at most.
-        verification_rounds: In a lab, how often each finalist is measured at most before the handover, after the trials and beside `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified.
-        max_changes: How many settings a recommendation may change at most, counted from the session's begin; null for any.
-        exploration: On a live database, how many trials may be made only to learn what settings do. In a lab all of them may.
-        loads: In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load.
-        aim: With `loads`, what is to become better: the weighted geometric mean of the objective's ratios to the baseline's readings under each load, or the worst of these ratios.
-        seed: The same seed and the same measurements give the same recommendations."""
-        return Request(
-            "POST",
-            path("/v1/databases/{database}/sessions", database=database),
-            headers=key(idempotency_key),
-            body=body,
-            once=True,
-        )
-
-    @pages
-    def list_sessions(self, database: str, /, *, limit: int | None = None) -> Request[schemas.SessionAnswer]:
-        """Newest first.
-
-        limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/databases/{database}/sessions", database=database), query=given(limit=limit))
-
-    @call
-    def get_session(self, session: str, /) -> Request[schemas.SessionAnswer]:
-        """Its state."""
-        return Request("GET", path("/v1/sessions/{session}", session=session))
-
-    @call
-    def pause_session(self, session: str, /) -> Request[schemas.SessionAnswer]:
-        """Take no further step; what is under way ends."""
-        return Request("POST", path("/v1/sessions/{session}/pause", session=session))
-
-    @call
-    def resume_session(self, session: str, /) -> Request[schemas.SessionAnswer]:
-        """Go on. On a server that became another one it begins again there."""
-        return Request("POST", path("/v1/sessions/{session}/resume", session=session))
-
-    @call
-    def stop_session(self, session: str, /) -> Request[schemas.SessionAnswer]:
-        """End it for good, and withdraw what is not yet applied."""
-        return Request("POST", path("/v1/sessions/{session}/stop", session=session))
-
-    @pages
-    def list_trials(self, session: str, /) -> Request[schemas.TrialAnswer]:
-        """Every trial in order, as JSON or (`?format=csv`) as a table.
-
-        In the table a text that begins like a spreadsheet's formula has an apostrophe in front."""
-        return Request("GET", path("/v1/sessions/{session}/trials", session=session))
-
-    @call
-    def get_history(self, session: str, /) -> Request[schemas.HistoryAnswer]:
-        """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
-        return Request("GET", path("/v1/sessions/{session}/history", session=session))
-
-    @rows
-    def list_observations(
-        self,
-        *,
-        engine: str | None = None,
-        database: str | None = None,
-        session: str | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        metric: list[str] | None = None,
-    ) -> Request[schemas.ObservationAnswer]:
-        """What was measured on every database that the token reaches: JSON lines, CSV or Parquet.
-
-        The answer streams. Where it breaks off, not all of it came. A table has at most 5,000 columns: name metrics where
-        there would be more.
-
-        engine: Only databases of this engine.
-        database: Only this database.
-        session: Only this session.
-        since: Only what ended, or failed, after it.
-        until: Only what began, or failed, before it.
-        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
-        return Request(
-            "GET",
-            path("/v1/observations"),
-            query=given(engine=engine, database=database, session=session, since=since, until=until, metric=metric),
-        )
-
-    @rows
-    def list_database_observations(
-        self,
-        database: str,
-        /,
-        *,
-        session: str | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        metric: list[str] | None = None,
-    ) -> Request[schemas.ObservationAnswer]:
-        """What was measured on one database, in its sessions and between them.
-
-        session: Only this session.
-        since: Only what ended, or failed, after it.
-        until: Only what began, or failed, before it.
-        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
-        return Request(
-            "GET",
-            path("/v1/databases/{database}/observations", database=database),
-            query=given(session=session, since=since, until=until, metric=metric),
-        )
-
-    @rows
-    def list_session_observations(
-        self,
-        session: str,
-        /,
-        *,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        metric: list[str] | None = None,
-    ) -> Request[schemas.ObservationAnswer]:
-        """What was measured while one session was open.
-
-        since: Only what ended, or failed, after it.
-        until: Only what began, or failed, before it.
-        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
-        return Request(
-            "GET",
-            path("/v1/sessions/{session}/observations", session=session),
-            query=given(since=since, until=until, metric=metric),
-        )
-
-    @pages
-    def list_knobs(self, *, engine: str, version: str | None = None) -> Request[schemas.KnobAnswer]:
-        """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload.
-
-        engine: Which kind of server.
-        version: Only what this version has."""
-        return Request("GET", path("/v1/knobs"), query=given(engine=engine, version=version))
-
-    @pages
-    def list_models(
-        self, *, state: Literal["candidate", "champion", "retired"] | None = None, limit: int | None = None
-    ) -> Request[schemas.ModelAnswer]:
-        """Every model version, newest first; what the package ships comes last.
-
-        state: Only those in this state.
-        limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/models"), query=given(state=state, limit=limit))
-
-    @call
-    def register_model(
-        self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewModel]
-    ) -> Request[schemas.ModelAnswer]:
-        """Register an options document as a candidate. It serves nothing until it is promoted.
-
-        What it names of other packages is imported in a process of its own: a broken one is refused.
-
-        name: For people: what is tried.
-        toml: The document as TOML, such as `lutra models options` prints one.
-        options: The document as JSON: a room of options is an object.
-        note: Why, in a sentence."""
-        return Request("POST", path("/v1/models"), headers=key(idempotency_key), body=body, once=True)
-
-    @call
-    def roll_back_model(self) -> Request[schemas.ModelAnswer]:
-        """Let the champion before the present one serve again; the present one is retired."""
-        return Request("POST", path("/v1/models/rollback"))
-
-    @call
-    def get_model(self, model: str, /) -> Request[schemas.ModelDetailAnswer]:
-        """One model version with its options, its scorecard, and how it predicts in the shadow beside what serves."""
-        return Request("GET", path("/v1/models/{model}", model=model))
-
-    @call
-    def get_model_options(self, model: str, /) -> Request[str]:
-        """Its options as a TOML document: with each option what it means, and its range."""
-        return Request("GET", path("/v1/models/{model}/options", model=model))
-
-    @call
-    def score_model(self, model: str, /) -> Request[schemas.ScoringAnswer]:
-        """Compute its scorecard from past sessions. The model version itself says how far that is."""
-        return Request("POST", path("/v1/models/{model}/score", model=model))
-
-    @call
-    def shadow_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
-        """Let a candidate predict beside what serves, for each recommendation from now on. It changes nothing of them."""
-        return Request("PUT", path("/v1/models/{model}/shadow", model=model))
-
-    @call
-    def unshadow_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
-        """Let it predict beside what serves no longer. What it predicted stays."""
-        return Request("DELETE", path("/v1/models/{model}/shadow", model=model))
-
-    @call
-    def promote_model(self, model: str, /, **body: Unpack[schemas.Promoting]) -> Request[schemas.ModelAnswer]:
-        """Let it serve from now on, in every process of the service; the champion before it is retired.
-
-        By the rule only where it is shown to be better.
-
-        by_rule: Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise the answer is a conflict that names what is missing."""
-        return Request("POST", path("/v1/models/{model}/promote", model=model), body=body)
-
-    @call
-    def retire_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
-        """Retire a candidate. It can still be promoted later."""
-        return Request("POST", path("/v1/models/{model}/retire", model=model))
-
-    @pages
-    def list_workloads(
-        self, *, engine: str | None = None, database: str | None = None, limit: int | None = None
-    ) -> Request[schemas.WorkloadAnswer]:
-        """Every workload with its signature, its circumstances and what it taught, newest first.
-
-        engine: Only workloads of this engine.
-        database: Only workloads of this database.
-        limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/workloads"), query=given(engine=engine, database=database, limit=limit))
-
-    @call
-    def list_nearest_workloads(self, workload: str, /, *, count: int | None = None) -> Request[schemas.AlikeAnswers]:
-        """The workloads of the same engine and metric that resemble this one most, by the rule that recommendations use.
-
-        Here every workload counts. A recommendation uses only those that both databases' policies allow.
-
-        count: How many are wanted."""
-        return Request("GET", path("/v1/workloads/{workload}/nearest", workload=workload), query=given(count=count))
-
-    @call
-    def get_workload_history(self, workload: str, /) -> Request[schemas.WorkloadHistoryAnswer]:
-        """What was measured of it, also of a table that belongs to no database: what its model was fitted to."""
-        return Request("GET", path("/v1/workloads/{workload}/history", workload=workload))
+class Health(Group[D]):
+    """For the operators of the service; no token is needed."""
 
     @call
     def check_alive(self) -> Request[schemas.Alive]:
         """Is the service there?"""
-        return Request("GET", path("/healthz"))
+        return Request("GET", path("/healthz"), answer=schemas.Alive)
 
     @call
     def check_ready(self) -> Request[schemas.Readiness]:
         """503 while the database does not answer."""
-        return Request("GET", path("/readyz"))
+        return Request("GET", path("/readyz"), answer=schemas.Readiness)
 
     @call
     def get_metrics(self) -> Request[str]:
         """For Prometheus: of this process, and of all databases together; with a token of the scope `read` of each one
         that it reaches, by name."""
         return Request("GET", path("/metrics"))
+
+
+class Operations(Group[D]):
+    """Every operation of the document, in its groups."""
+
+    @property
+    def databases(self) -> Databases[D]:
+        """Registered databases: their policy, settings and measured windows."""
+        return Databases(self.driver)
+
+    @property
+    def sessions(self) -> Sessions[D]:
+        """Tuning sessions: their objective, and every trial."""
+        return Sessions(self.driver)
+
+    @property
+    def recommendations(self) -> Recommendations[D]:
+        """The next settings to try: ask, read, approve, reject, roll back."""
+        return Recommendations(self.driver)
+
+    @property
+    def observations(self) -> Observations[D]:
+        """All that was measured, as data sets: JSON lines, CSV, Parquet."""
+        return Observations(self.driver)
+
+    @property
+    def predictions(self) -> Predictions[D]:
+        """What-if: the p99 and QPS of given settings."""
+        return Predictions(self.driver)
+
+    @property
+    def models(self) -> Models[D]:
+        """Model versions: register, score, run in the shadow, promote, roll back."""
+        return Models(self.driver)
+
+    @property
+    def workloads(self) -> Workloads[D]:
+        """The workloads of the fleet: signatures, what each taught, which resemble which."""
+        return Workloads(self.driver)
+
+    @property
+    def protection(self) -> Protection[D]:
+        """Guardrails, their events, and maintenance windows."""
+        return Protection(self.driver)
+
+    @property
+    def tokens(self) -> Tokens[D]:
+        """Who may do what."""
+        return Tokens(self.driver)
+
+    @property
+    def audit(self) -> Audit[D]:
+        """Who did what, and when."""
+        return Audit(self.driver)
+
+    @property
+    def knobs(self) -> Knobs[D]:
+        """The catalogue of settings."""
+        return Knobs(self.driver)
+
+    @property
+    def agents(self) -> Agents[D]:
+        """Reports from agents, and directives to them."""
+        return Agents(self.driver)
+
+    @property
+    def health(self) -> Health[D]:
+        """For the operators of the service; no token is needed."""
+        return Health(self.driver)

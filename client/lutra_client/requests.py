@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
+from lutra_client.moments import text
+
 T = TypeVar("T")
 KEY = "Idempotency-Key"
 SAFE = ("GET", "PUT", "DELETE")
@@ -15,7 +17,10 @@ SAFE = ("GET", "PUT", "DELETE")
 
 @dataclass(frozen=True)
 class Request(Generic[T]):
-    """One request, whose answer is a T. `once`: the service carries it out once for each Idempotency-Key."""
+    """One request, whose answer is a T. `once`: the service carries it out once for each Idempotency-Key.
+
+    `answer` is T itself, of a list and of lines that of an item; None leaves the document as it travels.
+    """
 
     method: str
     path: str
@@ -25,6 +30,7 @@ class Request(Generic[T]):
     once: bool = False
     waits_s: float = 0.0
     """The service may take so long before it answers, beside its usual time."""
+    answer: Any = None
 
     @property
     def repeatable(self) -> bool:
@@ -51,17 +57,12 @@ def path(template: str, **ids: str) -> str:
 
 def given(**values: Any) -> dict[str, Any]:
     """Those that are not None, as the service takes them."""
-    return {name: _text(value) for name, value in values.items() if value is not None}
+    return {name: text(value) for name, value in values.items() if value is not None}
 
 
-def key(text: str | None) -> dict[str, str]:
-    return {} if text is None else {KEY: text}
+def key(word: str | None) -> dict[str, str]:
+    return {} if word is None else {KEY: word}
 
 
 def prefer(wait_s: float | None) -> dict[str, str]:
     return {} if wait_s is None else {"Prefer": f"wait={wait_s:g}"}
-
-
-def _text(value: Any) -> Any:
-    """A moment as RFC 3339; every other value is left to httpx."""
-    return value.isoformat() if hasattr(value, "isoformat") else value

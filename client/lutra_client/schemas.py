@@ -1,9 +1,10 @@
-"""What the service takes and answers, as it travels: moments are texts of RFC 3339. Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."""
+"""What the service takes and answers; a moment is a datetime. Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."""
 
 # ruff: noqa: E501
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
 
 
@@ -12,7 +13,7 @@ class AcceptBody(TypedDict):
 
     because: str
     """Why; people read it beside the finding."""
-    until: str
+    until: datetime | str
     """From then on it counts again."""
 
 
@@ -25,9 +26,9 @@ class AcceptedAnswer(TypedDict):
     """Its kind then: it counts where it has become a worse one."""
     because: str
     """Why."""
-    until: str
+    until: datetime
     """From then on it counts again."""
-    accepted_at: str
+    accepted_at: datetime
     """When it was accepted."""
     accepted_by: str
     """The name of the token."""
@@ -136,7 +137,7 @@ class AuditAnswer(TypedDict):
 
     id: str
     """Its id."""
-    at: str
+    at: datetime
     """When it was done."""
     action: str
     """What was done, such as `recommendation.approve`."""
@@ -316,13 +317,13 @@ class DatabaseAnswer(TypedDict):
     """The most connections seen at once; 0 where unknown."""
     agent: AgentAnswer | None
     """Its agent's newest status; null before the first report."""
-    created_at: str
+    created_at: datetime
     """When it was registered."""
-    last_report_at: str | None
+    last_report_at: datetime | None
     """When its agent's last report came."""
-    last_window_end: str | None
+    last_window_end: datetime | None
     """The end of the last window that was measured."""
-    retired_at: str | None
+    retired_at: datetime | None
     """When it was retired: since then no report of it is taken. Null while it is in use."""
 
 
@@ -369,7 +370,7 @@ class Directive(TypedDict):
     """The server that the settings were chosen for; another one refuses them."""
     rules: NotRequired[Rules | None]
     """What the operator has set on the service for this database."""
-    expires_at: str
+    expires_at: datetime
     """The agent starts no change after this."""
 
 
@@ -449,11 +450,11 @@ class EpisodeAnswer(TypedDict):
     """Its strength then."""
     sentence: str
     """What it said then."""
-    since: str
+    since: datetime
     """When it was first seen."""
-    last_seen: str
+    last_seen: datetime
     """When it was last seen."""
-    gone_at: str | None
+    gone_at: datetime | None
     """When it was first not seen any more; null while it shows."""
 
 
@@ -484,11 +485,11 @@ class EventAnswer(TypedDict):
     """For how many seconds without a break it had to be crossed."""
     held_s: float
     """For how many seconds it was."""
-    since: str
+    since: datetime
     """When the bound was first crossed."""
-    at: str
+    at: datetime
     """When the guard fired."""
-    received_at: str
+    received_at: datetime
     """When the service received it."""
     message: str
     """The same in words."""
@@ -565,9 +566,9 @@ class GuardEvent(TypedDict):
     """For how many seconds the bound was crossed."""
     hold_s: float
     """For how many seconds without a break it had to be crossed."""
-    since: str
+    since: datetime | str
     """When the bound was first crossed."""
-    at: str
+    at: datetime | str
     """When the guard fired."""
     directive: NotRequired[str | None]
     """The change that the agent undid for it; null where there was none."""
@@ -688,7 +689,7 @@ class HostRollback(TypedDict):
 
     target: Literal["baseline", "last_known_good"]
     """Which one: the baseline, or the last-known-good."""
-    at: str
+    at: datetime | str
     """When."""
     reason: NotRequired[str]
     """Why, in the operator's words; empty without a reason."""
@@ -723,9 +724,9 @@ class InShadowAnswer(TypedDict):
 class IntervalBody(TypedDict):
     """From `start` to before `end`, in UTC."""
 
-    start: str
+    start: datetime
     """When it begins."""
-    end: str
+    end: datetime
     """When it is over."""
 
 
@@ -940,7 +941,7 @@ class MaintenanceBody(TypedDict):
 
     windows: list[MaintenanceWindowBody]
     """Every weekly window."""
-    open_until: NotRequired[str | None]
+    open_until: NotRequired[datetime | None]
     """The end of the window that is open now, null where none is."""
     next: NotRequired[IntervalBody | None]
     """The next one to begin."""
@@ -1033,15 +1034,15 @@ class ModelAnswer(TypedDict):
     """The same for versions that compute the same."""
     former: str | None
     """The champion before it; a roll-back goes there."""
-    created_at: str
+    created_at: datetime
     """When it was registered."""
     created_by: str
     """The name of the token that registered it."""
-    promoted_at: str | None
+    promoted_at: datetime | None
     """When it became the champion last."""
-    retired_at: str | None
+    retired_at: datetime | None
     """When it was retired last; null while it is not."""
-    scored_at: str | None
+    scored_at: datetime | None
     """When its scorecard was computed; null before that."""
 
 
@@ -1072,15 +1073,15 @@ class ModelDetailAnswer(TypedDict):
     """The same for versions that compute the same."""
     former: str | None
     """The champion before it; a roll-back goes there."""
-    created_at: str
+    created_at: datetime
     """When it was registered."""
     created_by: str
     """The name of the token that registered it."""
-    promoted_at: str | None
+    promoted_at: datetime | None
     """When it became the champion last."""
-    retired_at: str | None
+    retired_at: datetime | None
     """When it was retired last; null while it is not."""
-    scored_at: str | None
+    scored_at: datetime | None
     """When its scorecard was computed; null before that."""
     options: dict[str, Any]
     """The options document, whole."""
@@ -1190,7 +1191,7 @@ class NewToken(TypedDict):
     """For people: whose it is, or what for."""
     scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
     """What it may do: `operate` and `models` include `read`, `admin` includes all of them."""
-    expires_at: NotRequired[str | None]
+    expires_at: NotRequired[datetime | str | None]
     """Until when it is valid; null: until it is revoked."""
 
 
@@ -1205,13 +1206,13 @@ class NewTokenAnswer(TypedDict):
     """What it may do."""
     database: str | None
     """The only database that it reaches; null where it reaches all."""
-    created_at: str
+    created_at: datetime
     """When it was made."""
-    revoked_at: str | None
+    revoked_at: datetime | None
     """Since when it is no longer valid; null while it is."""
-    expires_at: str | None
+    expires_at: datetime | None
     """Until when it is valid; null: until it is revoked."""
-    last_used_at: str | None
+    last_used_at: datetime | None
     """When it was last used, to the minute; null where it never was."""
     token: str | None
     """The secret. Shown once; null where an Idempotency-Key asks a second time."""
@@ -1278,11 +1279,11 @@ class ObservationAnswer(TypedDict):
     """The tuning session that was open then."""
     recommendation: str | None
     """The recommendation whose settings it measured."""
-    start: str | None
+    start: datetime | None
     """When its window began; null for a failure."""
-    end: str | None
+    end: datetime | None
     """When its window ended; null for a failure."""
-    received_at: str
+    received_at: datetime
     """When it was reported."""
     windows: int
     """How many windows it was merged from: 1 for a window as it was measured."""
@@ -1344,9 +1345,9 @@ class Outcome(TypedDict):
     """By name, the settings that are active now."""
     restarted: NotRequired[bool]
     """Whether the server was restarted."""
-    confirm_by: NotRequired[str | None]
+    confirm_by: NotRequired[datetime | str | None]
     """The change is provisional until then: the agent confirms it or undoes it by then."""
-    at: str
+    at: datetime | str
     """When it happened."""
 
 
@@ -1474,7 +1475,7 @@ class PredictionsAnswer(TypedDict):
     """How many readings the model was fitted to."""
     session: str | None
     """The session whose model answers."""
-    fitted_at: str
+    fitted_at: datetime
     """When the model was fitted."""
     record: dict[str, RecordAnswer]
     """By metric, how often such intervals held until now, of those that were predicted before they were measured."""
@@ -1691,30 +1692,30 @@ class RecommendationAnswer(TypedDict):
     """The version that computed it."""
     model: str | None
     """The model version that computed it, `mv_…`; null where nothing was computed, or by an earlier service."""
-    created_at: str
+    created_at: datetime
     """When it was asked for."""
-    proposed_at: str | None
+    proposed_at: datetime | None
     """When it was there to be decided."""
-    decided_at: str | None
+    decided_at: datetime | None
     """When it was approved or rejected."""
     decided_by: str | None
     """The token that decided; `automatic` where the session did, `service` where the service itself did."""
     decided_by_name: str | None
     """That token's name; else as `decided_by`."""
-    applied_at: str | None
+    applied_at: datetime | None
     """When its agent made it active."""
-    confirmed_at: str | None
+    confirmed_at: datetime | None
     """When it was confirmed: from then on no lapse of time undoes it."""
-    expires_at: str | None
+    expires_at: datetime | None
     """Until when the approval lasts."""
-    ended_at: str | None
+    ended_at: datetime | None
     """When it ended: was confirmed, undone, or came to nothing."""
     undone_by: str | None
     """Who undid it, where it was undone: a guard, its agent, a token by its name, the service, or an operator on the
     host."""
-    handed_out_at: str | None
+    handed_out_at: datetime | None
     """Since when its agent has it as a directive."""
-    withdrawn_at: str | None
+    withdrawn_at: datetime | None
     """When it was withdrawn while its agent had it: it is rolled back if it becomes active."""
     withdrawn_by: str | None
     """Who withdrew it."""
@@ -1757,7 +1758,7 @@ class Report(TypedDict):
     """The id of the agent's state: a new one when the agent has lost its state."""
     sequence: int
     """The report's number in the epoch."""
-    sent_at: str
+    sent_at: datetime | str
     """When the report was made."""
     engine: str
     """Which kind of server it is; the one that the database was registered with."""
@@ -1808,9 +1809,9 @@ class Report(TypedDict):
 class ReportedWindow(TypedDict):
     """The interval of a measurement, half-open."""
 
-    start: str
+    start: datetime | str
     """Its first moment."""
-    end: str
+    end: datetime | str
     """The first moment after it."""
 
 
@@ -1819,7 +1820,7 @@ class RiskAnswer(TypedDict):
 
     because: str
     """Why."""
-    until: str
+    until: datetime
     """When it counts again."""
     by: str
     """The name of the token that accepted it."""
@@ -1839,7 +1840,7 @@ class Rotation(TypedDict):
 
     grace_s: NotRequired[int]
     """For so many seconds the old secret is valid too."""
-    expires_at: NotRequired[str | None]
+    expires_at: NotRequired[datetime | str | None]
     """Until when the new one is valid; null: for as long as the old one was given."""
 
 
@@ -1992,7 +1993,7 @@ class SessionAnswer(TypedDict):
     """The settings that were active when it began; null before the first report."""
     server: Identity | None
     """The server that it is for; null before the first report."""
-    rebased_at: str | None
+    rebased_at: datetime | None
     """It began again then, on a server that had become another one."""
     p99_source: Literal["driver", "histogram", "prometheus", "estimated", "probe", "activity", "log"] | None
     """The only source of `p99_ms` that is used; null before the first p99, and under several loads, which are a
@@ -2013,9 +2014,9 @@ class SessionAnswer(TypedDict):
     """Whether the past workloads that it uses help it; null before the first measured trial that used some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
-    created_at: str
+    created_at: datetime
     """When it was opened."""
-    ended_at: str | None
+    ended_at: datetime | None
     """When it was completed or stopped."""
 
 
@@ -2163,9 +2164,9 @@ class SymptomAnswer(TypedDict):
     """The address of that."""
     follows: list[str]
     """Symptoms that bring this one about: their cures come first."""
-    since: str | None
+    since: datetime | None
     """Since when it shows; null before the service's first look at it."""
-    gone_at: str | None
+    gone_at: datetime | None
     """Since when it does not show any more, where older windows of the time asked for still have it."""
     accepted: RiskAnswer | None
     """Where somebody accepts it; null where it counts."""
@@ -2174,9 +2175,9 @@ class SymptomAnswer(TypedDict):
 class SymptomsAnswer(TypedDict):
     """The symptoms of a database and the windows that they rest on."""
 
-    start: str | None
+    start: datetime | None
     """The first moment of the windows; null where there are none."""
-    end: str | None
+    end: datetime | None
     """The last one."""
     windows: int
     """How many windows they are."""
@@ -2201,13 +2202,13 @@ class TokenAnswer(TypedDict):
     """What it may do."""
     database: str | None
     """The only database that it reaches; null where it reaches all."""
-    created_at: str
+    created_at: datetime
     """When it was made."""
-    revoked_at: str | None
+    revoked_at: datetime | None
     """Since when it is no longer valid; null while it is."""
-    expires_at: str | None
+    expires_at: datetime | None
     """Until when it is valid; null: until it is revoked."""
-    last_used_at: str | None
+    last_used_at: datetime | None
     """When it was last used, to the minute; null where it never was."""
 
 
@@ -2300,9 +2301,9 @@ class WindowAnswer(TypedDict):
 
     id: str
     """Its id."""
-    start: str
+    start: datetime
     """Its first moment."""
-    end: str
+    end: datetime
     """The first moment after it."""
     metrics: dict[str, float]
     """By name, in the unit of the name. What was not measured is absent."""
@@ -2343,9 +2344,9 @@ class WorkloadAnswer(TypedDict):
     """The session that it comes from: its history is that of the workload."""
     observations: int
     """How many configurations were measured, or failed."""
-    created_at: str
+    created_at: datetime
     """When it became known."""
-    changed_at: str
+    changed_at: datetime
     """When something changed of it last."""
     teaches: bool
     """Whether others learn from it: it was fitted, and was not merged into another one."""

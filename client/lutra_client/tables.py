@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+import builtins
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from lutra_client.drivers import Awaiting, Blocking
-from lutra_client.exchange import answered
+from lutra_client.exchange import Flow, Retries, answered
 from lutra_client.files import whole
 from lutra_client.frames import Observed, html, reader, wide
+from lutra_client.moments import read
 from lutra_client.requests import Request
 
 if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
-Page = Mapping[str, Any]
 SHOWN = 50
 """Items of a list that a notebook shows."""
 Format = Literal["jsonl", "csv", "parquet"]
 
 
-def following(request: Request[T], page: Page) -> Request[T] | None:
-    """What asks for the page after this one; None at the end."""
-    return None if page["next"] is None else request.asking(after=page["next"])
+def page_of(request: Request[T], retries: Retries) -> Flow[tuple[list[T], Request[T] | None]]:
+    """The items of a page, and what asks for the one after it; None at the end."""
+    page: Any = yield from answered(replace(request, answer=None), retries)
+    items = [read(item, request.answer) for item in page["items"]]
+    return items, None if page["next"] is None else request.asking(after=page["next"])
+
+
+def whole_of(request: Request[T], retries: Retries) -> Flow[list[T]]:
+    """The items of all pages."""
+    found: list[T] = []
+    asked: Request[T] | None = request
+    while asked is not None:
+        items, asked = yield from page_of(asked, retries)
+        found += items
+    return found
 
 
 def _told(request: Request[Any], what: str) -> str:
@@ -39,14 +52,14 @@ def _told(request: Request[Any], what: str) -> str:
 class Pages(Sequence[T]):
     """A list's items, page by page as a loop looks at them, and asked for again by the next one.
 
-    `len`, an index and what needs them, such as `list` or `reversed`, read all of it once and keep it. An index from
-    the front reads no further than it has to.
+    `len`, an index and what needs them, such as `list(…)` or `reversed(…)`, read all of it once and keep it. An index
+    from the front reads no further than it has to.
     """
 
     driver: Blocking
     request: Request[T]
-    _kept: list[T] = field(default_factory=list, init=False)
-    _whole: list[bool] = field(default_factory=list, init=False)
+    _kept: builtins.list[T] = field(default_factory=builtins.list, init=False)
+    _whole: builtins.list[bool] = field(default_factory=builtins.list, init=False)
 
     def __iter__(self) -> Iterator[T]:
         # Python asks for the length of what it makes a list of after it asked for this: only then is it known.
@@ -58,34 +71,42 @@ class Pages(Sequence[T]):
     @overload
     def __getitem__(self, place: int) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> list[T]: ...
-    def __getitem__(self, place: int | slice) -> T | list[T]:
+    def __getitem__(self, place: slice) -> builtins.list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | builtins.list[T]:
         if isinstance(place, int) and place >= 0 and not self._whole:
-            found = list(islice(self, place, place + 1))
+            found = builtins.list(islice(self, place, place + 1))
             if not found:
                 raise IndexError(f"{self!r} has no item {place}")
             return found[0]
         return self._all()[place]
 
     def __repr__(self) -> str:
-        return _told(self.request, "a list: a loop, an index or to_frame() reads it")
+        return _told(self.request, "a list: a loop, an index, first(), list() or to_frame() reads it")
 
     def _repr_html_(self) -> str | None:
         """The first page as a table, where pandas is installed."""
         return html(islice(self, SHOWN))
 
-    def _all(self) -> list[T]:
+    def first(self) -> T | None:
+        """The first item, or None; a page is asked for anew each time."""
+        items, _ = self.driver.run(page_of(self.request, self.driver.retries))
+        return items[0] if items else None
+
+    def list(self) -> builtins.list[T]:
+        """Every item, asked for anew."""
+        return self.driver.run(whole_of(self.request, self.driver.retries))
+
+    def _all(self) -> builtins.list[T]:
         if not self._whole:
-            self._kept[:] = self._read()
+            self._kept[:] = self.list()
             self._whole.append(True)
         return self._kept
 
     def _read(self) -> Iterator[T]:
         asked: Request[T] | None = self.request
         while asked is not None:
-            page: Any = self.driver.run(answered(asked, self.driver.retries))
-            yield from page["items"]
-            asked = following(asked, page)
+            items, asked = self.driver.run(page_of(asked, self.driver.retries))
+            yield from items
 
     def to_frame(self) -> pd.DataFrame:
         """A row an item; what is nested has its name in its column's, as in `policy.durability`."""
@@ -100,18 +121,24 @@ class AsyncPages(Generic[T]):
     request: Request[T]
 
     def __repr__(self) -> str:
-        return _told(self.request, "a list: `async for` or `await ….to_frame()` reads it")
+        return _told(self.request, "a list: `async for`, `await ….first()`, `….list()` or `….to_frame()` reads it")
 
     async def __aiter__(self) -> AsyncIterator[T]:
         asked: Request[T] | None = self.request
         while asked is not None:
-            page: Any = await self.driver.run(answered(asked, self.driver.retries))
-            for item in page["items"]:
+            items, asked = await self.driver.run(page_of(asked, self.driver.retries))
+            for item in items:
                 yield item
-            asked = following(asked, page)
+
+    async def first(self) -> T | None:
+        items, _ = await self.driver.run(page_of(self.request, self.driver.retries))
+        return items[0] if items else None
+
+    async def list(self) -> builtins.list[T]:
+        return await self.driver.run(whole_of(self.request, self.driver.retries))
 
     async def to_frame(self) -> pd.DataFrame:
-        return wide([item async for item in self])
+        return wide(await self.list())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +154,7 @@ class Rows(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         with self.driver.streamed(self.request.asking(format="jsonl")) as response:
             for line in response.iter_lines():
-                yield json.loads(line)
+                yield read(json.loads(line), self.request.answer)
 
     def to_frame(self) -> pd.DataFrame:
         """A row an observation, with the columns of the CSV: `setting.…`, `metric.…`, `context.…`."""
@@ -157,7 +184,7 @@ class AsyncRows(Generic[T]):
     async def __aiter__(self) -> AsyncIterator[T]:
         async with self.driver.streamed(self.request.asking(format="jsonl")) as response:
             async for line in response.aiter_lines():
-                yield json.loads(line)
+                yield read(json.loads(line), self.request.answer)
 
     async def to_frame(self) -> pd.DataFrame:
         seen, read = Observed(self.request.query.get("metric", ())), reader()

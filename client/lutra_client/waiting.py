@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from lutra_models.history import History
 from lutra_models.lifecycle import Until, has_come
 
-from lutra_client.binding import flow
+from lutra_client import operations
+from lutra_client.binding import D, Group, flow
 from lutra_client.exchange import Flow, answered, until
 from lutra_client.operations import Operations
 from lutra_client.requests import Request
@@ -20,11 +21,11 @@ LONGEST_WAIT_S = 60.0
 EVERY_S = 2.0
 
 
-class Calls(Operations):
-    """Every operation, and what takes several of them."""
+class Recommendations(operations.Recommendations[D]):
+    __doc__ = operations.Recommendations.__doc__
 
     @flow
-    def wait_for_recommendation(
+    def wait(
         self, recommendation: str, /, *, until: Until = "computed", timeout_s: float = 600.0
     ) -> Flow[RecommendationAnswer]:
         """The recommendation once it is computed, decided, applied, measured or ended, or has ended before that.
@@ -34,21 +35,42 @@ class Calls(Operations):
 
         def ask(left_s: float) -> Request[RecommendationAnswer]:
             wait_s = min(left_s, LONGEST_WAIT_S)
-            return Operations.get_recommendation.request(recommendation, until=until, wait_s=wait_s)
+            return operations.Recommendations.get.request(recommendation, until=until, wait_s=wait_s)
 
         def done(found: RecommendationAnswer) -> bool:
             return has_come(found["state"], found["measured"] is not None, until)
 
         return _until(self, ask, done, timeout_s, every_s=0.2)
 
+
+class Sessions(operations.Sessions[D]):
+    __doc__ = operations.Sessions.__doc__
+
     @flow
-    def wait_for_session(self, session: str, /, *, timeout_s: float, every_s: float = EVERY_S) -> Flow[SessionAnswer]:
+    def wait(self, session: str, /, *, timeout_s: float, every_s: float = EVERY_S) -> Flow[SessionAnswer]:
         """The session once it is not running any more: settled, paused, completed, stopped or undone.
 
         Raises TimedOut after `timeout_s`.
         """
-        request = Operations.get_session.request(session)
+        request = operations.Sessions.get.request(session)
         return _until(self, lambda _: request, lambda found: found["state"] != "running", timeout_s, every_s)
+
+
+class Calls(Operations[D]):
+    """Every operation, and what takes several of them."""
+
+    @property
+    def recommendations(self) -> Recommendations[D]:
+        return Recommendations(self.driver)
+
+    @property
+    def sessions(self) -> Sessions[D]:
+        return Sessions(self.driver)
+
+    @property
+    def url(self) -> str:
+        """The service's address."""
+        return str(self.driver.http.base_url).rstrip("/")
 
     @flow
     def wait_until(
@@ -56,7 +78,7 @@ class Calls(Operations):
     ) -> Flow[T]:
         """The first answer to `request` that is `done`, asked again every `every_s`. Raises TimedOut.
 
-        `Client.get_database.request("db_…")` is a request.
+        `client.databases.get.request("db_…")` is a request.
         """
         return _until(self, lambda _: request, done, timeout_s, every_s)
 
@@ -69,14 +91,14 @@ class Calls(Operations):
 
 
 def _until(
-    client: Any, ask: Callable[[float], Request[T]], done: Callable[[T], bool], timeout_s: float, every_s: float
+    group: Group[Any], ask: Callable[[float], Request[T]], done: Callable[[T], bool], timeout_s: float, every_s: float
 ) -> Flow[T]:
-    return until(ask, done, client.driver.retries, timeout_s, every_s)
+    return until(ask, done, group.driver.retries, timeout_s, every_s)
 
 
-def _history(client: Any, of: str) -> Flow[History]:
+def _history(group: Group[Any], of: str) -> Flow[History]:
     from lutra_models.serial import history_from_dict
 
-    operation: Any = Operations.get_workload_history if of.startswith("wl_") else Operations.get_history
-    document = yield from answered(operation.request(of), client.driver.retries)
+    asked: Any = operations.Workloads if of.startswith("wl_") else operations.Sessions
+    document = yield from answered(asked.get_history.request(of), group.driver.retries)
     return history_from_dict(dict(document))

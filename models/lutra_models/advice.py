@@ -45,10 +45,10 @@ class Record:
 class Prediction:
     """A reading's distribution in the metric's unit, noise included: the median and a central interval at `level`.
 
-    `far` says that the configuration lies well outside what was measured, and the interval is mostly prior; `unlike`
-    names the settings to whose values nothing like it was measured. `without` names settings that were asked about and
-    that no model has seen: the prediction is of the others alone. `record` says how the same intervals fare on what was
-    measured; None where that is one reading at most, which nothing else predicts.
+    `extrapolated` says that the configuration lies well outside what was measured, and the interval is mostly prior;
+    `unseen_values` names the settings to whose values nothing like it was measured. `unmodelled` names settings that
+    were asked about and that no model has seen: the prediction is of the others alone. `record` says how the same
+    intervals fare on what was measured; None where that is one reading at most, which nothing else predicts.
     """
 
     metric: str
@@ -56,10 +56,10 @@ class Prediction:
     low: float
     high: float
     level: float = 0.9
-    far: bool = False
+    extrapolated: bool = False
     record: Record | None = None
-    unlike: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    unseen_values: tuple[str, ...] = ()
+    unmodelled: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.low <= self.median <= self.high:
@@ -68,6 +68,7 @@ class Prediction:
             )
 
     def holds(self, value: float) -> bool:
+        """Whether a reading of this value is inside the interval."""
         return self.low <= value <= self.high
 
 
@@ -89,7 +90,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class LookedAt:
+class Basis:
     """What a live recommendation rests on, and what an operator is told beside it.
 
     `symptoms` were evaluated over so many `windows` and `seconds`, of which `shown` are faults; `rules` settings were
@@ -133,11 +134,11 @@ class Recommendation:
     `predictions` is by metric and empty before there is anything to predict from. `origin` names the step of the search
     (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end. `curve` says what share of the
     predicted gain few of the changes give, from no change on, in the order in which the settings earn; it is empty
-    where no gain is predicted. `shortened_from` is the best by posterior, where this one was measured too and does
-    nearly as well with fewer changes. `must_reach` is the reading of the objective below which (above which, where less
-    is better) it is of no interest, so that its window may be ended early; None where it is worth a whole one whatever
-    it reads. `looked_at` is what a live recommendation rests on; with the origin `nothing` it says why nothing is worth
-    changing, and `configuration` is the current one.
+    where no gain is predicted. `simplified_from` is the best by posterior, where this one was measured too and does
+    nearly as well with fewer changes. `abandon_below` is the reading of the objective below which (above which, where
+    less is better) it is of no interest, so that its window may be ended early; None where it is worth a whole one
+    whatever it reads. `basis` is what a live recommendation rests on; with the origin `nothing` it says why nothing is
+    worth changing, and `configuration` is the current one.
     """
 
     configuration: Configuration
@@ -145,9 +146,9 @@ class Recommendation:
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
     curve: tuple[Share, ...] = ()
-    shortened_from: Configuration | None = None
-    must_reach: float | None = None
-    looked_at: LookedAt | None = None
+    simplified_from: Configuration | None = None
+    abandon_below: float | None = None
+    basis: Basis | None = None
 
     def curve_columns(self) -> dict[str, list[Any]]:
         """The curve as columns by name, for a data frame."""

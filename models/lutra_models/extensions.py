@@ -30,7 +30,6 @@ PARTS = (SURROGATES, ACQUISITIONS, KERNELS)
 """What the recommender is made of."""
 
 T = TypeVar("T")
-_LENT: dict[tuple[str, str], Any] = {}
 
 
 def extended(own: Iterable[T], group: str, name: Callable[[T], str]) -> tuple[T, ...]:
@@ -66,8 +65,6 @@ class Package:
 
 def package_of(group: str, name: str) -> Package | None:
     """The package that brings `name`; None where none is installed. Nothing is imported. Raises BrokenExtension."""
-    if (group, name) in _LENT:
-        return Package("this process", "0")
     found = _found(group, name)
     return None if found is None else _package(found)
 
@@ -78,40 +75,21 @@ def brought() -> frozenset[tuple[str, str, Package | None]]:
 
 
 def names_of(group: str) -> list[str]:
-    """What installed packages bring, without importing any of it, and what was lent."""
-    return sorted({*entry_points(group=group).names, *(name for lent, name in _LENT if lent == group)})
-
-
-def lend(group: str, value: Any) -> str:
-    """Let this process find `value`, a part or its class, by its name, before any package's; gives the name.
-
-    What was lent under that name before is forgotten. Only this process finds it: a service accepts no code.
-    """
-    made = value() if isinstance(value, type) else value
-    _LENT[group, str(made.name)] = made
-    return str(made.name)
-
-
-def forget() -> None:
-    """Undo every `lend`."""
-    _LENT.clear()
+    """What installed packages bring, without importing any of it."""
+    return sorted(entry_points(group=group).names)
 
 
 def fresh() -> None:
     """Look for what packages bring anew."""
-    _plugged.cache_clear()
-
-
-def plugged(group: str, name: str) -> Any:
-    """The value that was lent, or that a package brings, as `name`; made where it brings a class.
-
-    Raises MissingExtension where none does, and BrokenExtension for one that cannot be imported or has another name.
-    """
-    return _LENT[group, name] if (group, name) in _LENT else _plugged(group, name)
+    plugged.cache_clear()
 
 
 @cache
-def _plugged(group: str, name: str) -> Any:
+def plugged(group: str, name: str) -> Any:
+    """The value that a package brings as `name`; made where it brings a class.
+
+    Raises MissingExtension where none does, and BrokenExtension for one that cannot be imported or has another name.
+    """
     found = _found(group, name)
     if found is None:
         raise MissingExtension(f"no installed package brings {name!r} to {group}; install the one that does")

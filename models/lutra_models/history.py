@@ -22,6 +22,9 @@ Approval = Literal["manual", "automatic"]
 CONTEXT_TOLERANCE = 0.25
 """Two numbers within this relative distance are the same circumstances: a measured load never repeats exactly."""
 
+SETTING = "setting."
+"""Begins the name of a setting in an exported table, whose other columns are none."""
+
 CIRCUMSTANCE = "context."
 """Begins the name of a covariate that is no setting: `context.cores`."""
 
@@ -47,6 +50,7 @@ class Window:
 
     @property
     def seconds(self) -> float:
+        """How long it lasts."""
         return (self.end - self.start).total_seconds()
 
 
@@ -78,7 +82,8 @@ class Observation:
         bounds: Mapping[str, Any] | None = None,
     ) -> None:
         set_ = object.__setattr__
-        set_(self, "configuration", _configuration(configuration))
+        known = isinstance(configuration, Configuration)
+        set_(self, "configuration", configuration if known else Configuration(configuration))
         set_(self, "metrics", {str(n): _measured(n, v) for n, v in metrics.items()})
         set_(self, "context", None if context is None else dict(Configuration(context)))
         set_(self, "window", window)
@@ -103,6 +108,7 @@ class Observation:
 
     @property
     def completed(self) -> bool:
+        """Whether it is no failure."""
         return self.failure is None
 
 
@@ -111,12 +117,12 @@ class History:
     """A workload's view for one recommendation; everything that `recommend` may know.
 
     Observations come in the order in which they were measured. `pending` are configurations proposed and not yet
-    measured. `starts` are configurations worth trying early (a rule-based one). Configurations are completed and
-    brought into the space's order here: observed values outside a domain are legal. `answers` are, by setting, numbers
-    that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was active
-    when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by, and
-    the observations hold what was measured under each load as well. `evidence` is what symptoms and rules say of a live
-    database, None where nobody asked them; `turned_down` what its operator or its guards did not want.
+    measured. `warm_starts` are configurations worth trying early (a rule-based one). Configurations are completed and
+    brought into the space's order here: observed values outside a domain are legal. `server_rounding` are, by setting,
+    numbers that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was
+    active when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by,
+    and the observations hold what was measured under each load as well. `evidence` is what symptoms and rules say of a
+    live database, None where nobody asked them; `turned_down` what its operator or its guards did not want.
     """
 
     space: KnobSpace
@@ -125,9 +131,9 @@ class History:
     observations: tuple[Observation, ...] = ()
     pending: tuple[Configuration, ...] = ()
     current: Configuration | None = None
-    starts: tuple[Configuration, ...] = ()
+    warm_starts: tuple[Configuration, ...] = ()
     context: Mapping[str, Value] | None = None
-    answers: Mapping[str, tuple[tuple[Value, Value], ...]] = field(default_factory=dict)
+    server_rounding: Mapping[str, tuple[tuple[Value, Value], ...]] = field(default_factory=dict)
     baseline: Configuration | None = None
     aim: Aim | None = None
     evidence: Evidence | None = None
@@ -142,29 +148,31 @@ class History:
         observations: Iterable[Observation] = (),
         pending: Iterable[Mapping[str, Any]] = (),
         current: Mapping[str, Any] | None = None,
-        starts: Iterable[Mapping[str, Any]] = (),
+        warm_starts: Iterable[Mapping[str, Any]] = (),
         context: Mapping[str, Any] | None = None,
-        answers: Mapping[str, Iterable[Sequence[Value]]] | None = None,
+        server_rounding: Mapping[str, Iterable[Sequence[Value]]] | None = None,
         baseline: Mapping[str, Any] | None = None,
         aim: Aim | None = None,
         evidence: Evidence | None = None,
         turned_down: Iterable[TurnedDown] = (),
     ) -> None:
-        _require("space", space, KnobSpace, "KnobSpace([Knob(name, domain), …])")
-        _require("objective", objective, Objective, "Objective(metric, goal)")
+        _require("space", [space], KnobSpace, "KnobSpace([Knob(name, domain), …])")
+        _require("objective", [objective], Objective, "Objective(metric, goal)")
         observations = tuple(observations)
-        for one in observations:
-            _require("observation", one, Observation, "Observation(configuration, metrics)")
+        _require("observation", observations, Observation, "Observation(configuration, metrics)")
         set_ = object.__setattr__
         set_(self, "space", space)
         set_(self, "objective", objective)
         set_(self, "limits", tuple(limits))
-        set_(self, "observations", tuple(_within(space, o) for o in observations))
+        _require("limit", self.limits, Limit, "Limit(metric, at_most=…)")
+        whole = (replace(o, configuration=space.normalise(o.configuration)) for o in observations)
+        set_(self, "observations", tuple(whole))
         set_(self, "pending", tuple(space.normalise(c) for c in pending))
         set_(self, "current", None if current is None else space.normalise(current))
-        set_(self, "starts", tuple(space.normalise(c) for c in starts))
+        set_(self, "warm_starts", tuple(space.normalise(c) for c in warm_starts))
         set_(self, "context", dict(Configuration(context or {})))
-        set_(self, "answers", {n: tuple((a, m) for a, m in p) for n, p in (answers or {}).items() if n in space})
+        rounding = {n: tuple((a, m) for a, m in p) for n, p in (server_rounding or {}).items() if n in space}
+        set_(self, "server_rounding", rounding)
         set_(self, "baseline", None if baseline is None else space.normalise(baseline))
         set_(self, "aim", aim)
         set_(self, "evidence", evidence)
@@ -224,6 +232,7 @@ class History:
 
     @property
     def completed(self) -> tuple[Observation, ...]:
+        """The observations that are no failures."""
         return tuple(o for o in self.observations if o.completed)
 
     @cached_property
@@ -268,9 +277,9 @@ class History:
                 ],
                 "pending": [c.digest for c in self.pending],
                 "current": self.current and self.current.digest,
-                "starts": [c.digest for c in self.starts],
+                "starts": [c.digest for c in self.warm_starts],
                 "context": self.context,
-                **({"answers": self.answers} if self.answers else {}),
+                **({"answers": self.server_rounding} if self.server_rounding else {}),
                 **({} if self.baseline is None else {"baseline": self.baseline.digest}),
                 **({} if self.aim is None else {"aim": self.aim.to_dict()}),
                 **({} if self.evidence is None else {"evidence": _said(self.evidence)}),
@@ -335,19 +344,27 @@ def _said(evidence: Evidence) -> dict[str, Any]:
     return {name: said for name, said in asdict(evidence).items() if said or name != "compared"}
 
 
-def _require(what: str, given: object, kind: type, way_out: str) -> None:
-    if not isinstance(given, kind):
-        raise TypeError(f"a history's {what} has to be {way_out}, got {given!r:.80}")
+def _require(what: str, given: Iterable[object], kind: type, way_out: str) -> None:
+    for one in given:
+        if not isinstance(one, kind):
+            raise TypeError(f"a history's {what} has to be {way_out}, got {one!r:.80}")
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """The rows of a pandas frame, or of a list of rows by column, without what is missing. Raises TypeError."""
+    rows = table.to_dict("records") if hasattr(table, "to_dict") else table
+    if isinstance(rows, Mapping | str) or not all(isinstance(row, Mapping) for row in rows):
+        raise TypeError(f"a pandas frame or a list of rows is wanted, as [{{…}}], got {table!r:.80}")
+    return [{str(n): v for n, v in row.items() if v is not None and v == v} for row in rows]  # NaN differs from itself
 
 
 def _of_table(
     frame: Any, objective: Objective, space: KnobSpace | None, metrics: tuple[str, ...]
 ) -> tuple[KnobSpace, list[Observation]]:
-    read = frame.to_dict("records") if hasattr(frame, "to_dict") else frame
-    rows = [{str(n): v for n, v in row.items() if v is not None and v == v} for row in read]  # NaN differs from itself
+    rows = rows_of(frame)
     titles = dict.fromkeys(n for row in rows for n in row)
-    exported = any(n.startswith("setting.") for n in titles)
-    setting, metric = ("setting.", "metric.") if exported else ("", "")
+    exported = any(n.startswith(SETTING) for n in titles)
+    setting, metric = (SETTING, "metric.") if exported else ("", "")
     wanted = dict.fromkeys((objective.metric, *metrics))
     found = [n.removeprefix(setting) for n in titles if n.startswith(setting) and n.removeprefix(metric) not in wanted]
     names = found if space is None else list(space.names)
@@ -367,21 +384,6 @@ def _of_row(
     if objective not in measured:
         return Observation.failed(configuration, str(row.get("failure", "not_measured")))
     return Observation(configuration, measured)
-
-
-def _configuration(values: Mapping[str, Any]) -> Configuration:
-    return values if isinstance(values, Configuration) else Configuration(values)
-
-
-def _within(space: KnobSpace, observation: Observation) -> Observation:
-    return Observation(
-        space.normalise(observation.configuration),
-        observation.metrics,
-        context=observation.context,
-        window=observation.window,
-        failure=observation.failure,
-        bounds=observation.bounds,
-    )
 
 
 def _measured(name: object, value: Any) -> float:

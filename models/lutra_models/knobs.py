@@ -285,6 +285,7 @@ class KnobSpace:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Of the knobs, in their order."""
         return tuple(self._by_name)
 
     @property

@@ -73,6 +73,8 @@ class Objective:
     goal: Goal
 
     def __post_init__(self) -> None:
+        if not isinstance(self.metric, str):
+            raise TypeError(f"an objective's metric is its name, got {self.metric!r}")
         if self.goal not in ("minimize", "maximize"):
             raise ValueError(f"goal must be 'minimize' or 'maximize', got {self.goal!r}")
 
@@ -106,6 +108,7 @@ class Limit:
 
     @property
     def bound(self) -> float:
+        """The number of `at_most` or `at_least`."""
         bound = self.at_most if self.at_most is not None else self.at_least
         assert bound is not None
         return bound
@@ -116,6 +119,7 @@ class Limit:
         return "minimize" if self.at_most is not None else "maximize"
 
     def holds(self, value: float) -> bool:
+        """Whether this value keeps the limit."""
         return value <= self.bound if self.at_most is not None else value >= self.bound
 
     def __str__(self) -> str:

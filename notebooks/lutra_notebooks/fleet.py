@@ -25,7 +25,7 @@ DECILES = tuple(range(0, 101, 10))
 
 def workloads(client: Client, most: int = MOST) -> list[WorkloadAnswer]:
     """Those that others learn from, the newest first."""
-    return [w for w in islice(client.list_workloads(limit=200), most) if w["teaches"]]
+    return [w for w in islice(client.workloads.list(limit=200), most) if w["teaches"]]
 
 
 def labels(found: Sequence[WorkloadAnswer]) -> dict[str, str]:
@@ -127,7 +127,7 @@ def resemblance(client: Client, found: Sequence[WorkloadAnswer], most: int = COM
             "told": like["agreement"] is not None and abs(like["agreement"] - 0.5) > chance(w["observations"]),
         }
         for w in compared
-        for place, like in enumerate(client.list_nearest_workloads(w["id"], count=64)["items"], 1)
+        for place, like in enumerate(client.workloads.list_nearest(w["id"], count=64)["items"], 1)
         if like["workload"] in among
     ]
     return pd.DataFrame(rows, columns=["workload", "other", "place", "distance", "agreement", "told"])

@@ -40,7 +40,7 @@ def forecasts(client: Client, most: int = MOST, databases: int = DATABASES) -> p
     `median`, `low` and `high` are in the metric's unit; `held` says whether the reading lay inside; `surprise` is how
     many deviations it lay from the median, as the interval tells them; `error` is the median's, as a share.
     """
-    known = sorted(client.list_databases(), key=lambda d: d["last_report_at"] or "", reverse=True)
+    known = sorted(client.databases.list(), key=lambda d: d["last_report_at"] or d["created_at"], reverse=True)
     rows = [row for database in known[:databases] for row in _of(client, database, most)]
     return _table(rows)
 
@@ -78,7 +78,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def _of(client: Client, database: DatabaseAnswer, most: int) -> Iterator[dict[str, Any]]:
-    for made in islice(client.list_recommendations(database["id"], limit=most), most):
+    for made in islice(client.recommendations.list(database["id"], limit=most), most):
         read = made["measured"] or {}
         for metric, told in made["predictions"].items():
             value = read.get(metric)

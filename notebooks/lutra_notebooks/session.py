@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -33,8 +32,8 @@ TRIALS = (
 
 def newest(client: Client) -> SessionAnswer | None:
     """The session that was opened last, of the databases that reported last; None where there is none."""
-    databases = sorted(client.list_databases(), key=lambda d: d["last_report_at"] or d["created_at"], reverse=True)
-    found = [s for d in databases[:RECENT] for s in islice(client.list_sessions(d["id"], limit=1), 1)]
+    databases = sorted(client.databases.list(), key=lambda d: d["last_report_at"] or d["created_at"], reverse=True)
+    found = [s for d in databases[:RECENT] if (s := client.sessions.list(d["id"], limit=1).first()) is not None]
     return max(found, key=lambda s: s["created_at"], default=None)
 
 
@@ -46,9 +45,9 @@ def trials(client: Client, session: SessionAnswer) -> pd.DataFrame:
     up, and of `waiting` before that."""
     metric = session["objective"]["metric"]
     windows: dict[str, list[ObservationAnswer]] = {}
-    for window in client.list_session_observations(session["id"]):
+    for window in client.observations.of_session(session["id"]):
         windows.setdefault(window["recommendation"] or "", []).append(window)
-    ended = [t for t in client.list_trials(session["id"]) if t["recommendation"] in windows or t["failed"]]
+    ended = [t for t in client.sessions.list_trials(session["id"]) if t["recommendation"] in windows or t["failed"]]
     rows = [_row(trial, windows.get(trial["recommendation"], []), metric) for trial in ended]
     table = pd.DataFrame(rows, columns=[c for c in TRIALS if c not in ("minutes", "gain", "waiting")])
     table["at"] = pd.to_datetime(table["at"], utc=True)
@@ -58,11 +57,7 @@ def trials(client: Client, session: SessionAnswer) -> pd.DataFrame:
 def _row(trial: TrialAnswer, windows: Sequence[ObservationAnswer], metric: str) -> dict[str, Any]:
     read = (trial["measured"] or {}).get(metric)
     early, told = trial["ended_early"], trial["predictions"].get(metric)
-    span = [
-        (datetime.fromisoformat(w["start"]), datetime.fromisoformat(w["end"]))
-        for w in windows
-        if w["start"] is not None and w["end"] is not None
-    ]
+    span = [(w["start"], w["end"]) for w in windows if w["start"] is not None and w["end"] is not None]
     measuring = sum((end - start).total_seconds() for start, end in span) / 60
     return {
         "trial": trial["trial"],
@@ -198,7 +193,7 @@ def leaned(client: Client, session: SessionAnswer) -> pd.DataFrame:
     """A row a trial that leaned on past workloads, of the newest 200 recommendations: the weightiest three of them with
     their weights (`past`), how far they are believed together (`weight`, from 0 to 1), and the settings that would have
     another value `without` them."""
-    made = islice(client.list_recommendations(session["database"], limit=100), 200)
+    made = islice(client.recommendations.list(session["database"], limit=100), 200)
     rows = [
         {
             "trial": r["trial"],

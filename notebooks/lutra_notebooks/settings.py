@@ -132,8 +132,9 @@ def slices(model: Model, names: Sequence[str], steps: int = 25) -> pd.DataFrame:
     frames = []
     for name in names:
         grid = values(model.history.space[name], steps)
-        told = model.columns([best.replace({name: v}) for v in grid])
-        frames.append(pd.DataFrame({"setting": name, "value": grid, **{e: told[f"{metric}.{e}"] for e in ENDS}}))
+        told = model.predict(pd.DataFrame([best.replace({name: v}) for v in grid]))
+        ends = {end: told[f"{metric}.{end}"] for end in ENDS}
+        frames.append(pd.DataFrame({"setting": name, "value": grid, **ends}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -166,7 +167,7 @@ def surface(model: Model, one: str, other: str, steps: int = 9) -> pd.DataFrame:
     kept = [measured[i] for i in np.unique(np.linspace(0, len(measured) - 1, AVERAGED).round().astype(int))]
     grid = [(a, b) for a in values(history.space[one], steps) for b in values(history.space[other], steps)]
     rows = [c.replace({one: a, other: b}) for a, b in grid for c in kept]
-    told = model.columns(rows)[f"{metric}.median"].reshape(len(grid), len(kept))
+    told = model.predict(pd.DataFrame(rows))[f"{metric}.median"].to_numpy().reshape(len(grid), len(kept))
     effect = (np.log(told) if np.all(told > 0) else told).mean(axis=1)
     named = {one: [a for a, _ in grid], other: [b for _, b in grid]}
     return pd.DataFrame({**named, "median": told.mean(axis=1), "effect": effect})

@@ -21,12 +21,12 @@ EVERY_S = 0.5
 
 def candidates(client: Client, most: int = 3) -> list[str]:
     """The ids of the newest candidates."""
-    return [m["id"] for m in islice(client.list_models(state="candidate"), most)]
+    return [m["id"] for m in islice(client.models.list(state="candidate"), most)]
 
 
 def known(client: Client, ids: Sequence[str]) -> list[ModelDetailAnswer]:
     """What the service knows of these versions now."""
-    return [client.get_model(id_) for id_ in ids]
+    return [client.models.get(id_) for id_ in ids]
 
 
 def ask_scores(client: Client, ids: Sequence[str]) -> bool:
@@ -37,7 +37,7 @@ def ask_scores(client: Client, ids: Sequence[str]) -> bool:
     try:
         for model in found:
             if not _waits(model) and (model["data"] is None or not alike):
-                client.score_model(model["id"])
+                client.models.score(model["id"])
     except Forbidden:
         return False
     return True
@@ -152,23 +152,23 @@ class Served:
 
 def active(client: Client, most: int = 20) -> str | None:
     """The database with a session that is running, of those that reported last; None where there is none."""
-    newest = sorted(client.list_databases(), key=lambda d: d["last_report_at"] or "", reverse=True)[:most]
+    newest = sorted(client.databases.list(), key=lambda d: d["last_report_at"] or d["created_at"], reverse=True)[:most]
     for database in newest:
-        session = next(iter(client.list_sessions(database["id"], limit=1)), None)
+        session = client.sessions.list(database["id"], limit=1).first()
         if session is not None and session["state"] == "running":
             return database["id"]
     return None
 
 
-def first_after(client: Client, database: str, changed_at: str | None, timeout_s: float = 20.0) -> Served | None:
+def first_after(client: Client, database: str, changed_at: datetime | None, timeout_s: float = 20.0) -> Served | None:
     """What served first after `changed_at`; None where nobody asked for a recommendation for `timeout_s`."""
     assert changed_at is not None
-    since, deadline = datetime.fromisoformat(changed_at), time.monotonic() + timeout_s
+    deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        newest: list[RecommendationAnswer] = list(islice(client.list_recommendations(database, limit=20), 20))
-        later = [(at, r) for r in newest if r["model"] and (at := datetime.fromisoformat(r["created_at"])) > since]
+        newest: list[RecommendationAnswer] = list(islice(client.recommendations.list(database, limit=20), 20))
+        later = [(at, r) for r in newest if r["model"] and (at := r["created_at"]) > changed_at]
         if later:
             at, first = min(later, key=lambda pair: pair[0])
-            return Served(first["id"], first["model"], (at - since).total_seconds())
+            return Served(first["id"], first["model"], (at - changed_at).total_seconds())
         time.sleep(EVERY_S)
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -17,12 +18,13 @@ PAGED = " The others follow when they are looked at."
 KEY, PREFER = "idempotency-key", "prefer"
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 MADE = "Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."
-SCHEMAS = f'''"""What the service takes and answers, as it travels: moments are texts of RFC 3339. {MADE}"""
+SCHEMAS = f'''"""What the service takes and answers; a moment is a datetime. {MADE}"""
 
 # ruff: noqa: E501
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
 '''
 OPERATIONS = f'''"""Each operation of the REST interface. {MADE}"""
@@ -31,16 +33,13 @@ OPERATIONS = f'''"""Each operation of the REST interface. {MADE}"""
 
 from __future__ import annotations
 
-from datetime import datetime
+import builtins
+from datetime import date, datetime
 from typing import Any, Literal, Unpack
 
 from lutra_client import schemas
-from lutra_client.binding import call, pages, rows
+from lutra_client.binding import D, Group, call, pages, rows
 from lutra_client.requests import Request, given, key, path, prefer
-
-
-class Operations:
-    """One method an operation, called as the document calls it."""
 '''
 
 
@@ -53,27 +52,73 @@ def sources(document: Document) -> dict[Path, str]:
 
 
 def _schemas(document: Document) -> Iterator[str]:
+    answers = _answered(document)
     for name, schema in sorted(document["components"]["schemas"].items()):
         if not name.startswith("Page_"):
+            sent = name not in answers
             fields, required = schema.get("properties", {}), schema.get("required", ())
             yield f"\n\nclass {name}(TypedDict):\n{_doc(schema['description'])}"
-            yield "".join(_field(field, told, field in required) for field, told in fields.items())
+            yield "".join(_field(field, told, field in required, sent) for field, told in fields.items())
 
 
-def _field(name: str, schema: Document, required: bool) -> str:
+def _answered(document: Document) -> set[str]:
+    """The names of what the service answers with, and of what is in it."""
+    schemas = document["components"]["schemas"]
+    told = [r for ms in document["paths"].values() for o in ms.values() for s, r in o["responses"].items() if s < "3"]
+    found: set[str] = set()
+    new = _named(told)
+    while new:
+        found |= new
+        new = _named([schemas[name] for name in new]) - found
+    return found
+
+
+def _named(documents: Any) -> set[str]:
+    return set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(documents)))
+
+
+def _field(name: str, schema: Document, required: bool, sent: bool) -> str:
+    """One that is only sent also takes a moment as a text."""
     kind = _type(schema)
+    kind = kind.replace("datetime", "datetime | str") if sent else kind
     return f"    {name}: {kind if required else f'NotRequired[{kind}]'}\n{_doc(schema['description'])}"
 
 
 def _operations(document: Document) -> Iterator[str]:
+    """A class for each tag, and one that has all of them."""
+    meanings = {tag["name"]: tag["description"] for tag in document["tags"]}
+    made: dict[str, list[str]] = {tag: [] for tag in meanings}
     for template, methods in document["paths"].items():
         for method, operation in methods.items():
-            yield _operation(document, template, method.upper(), operation)
+            made[operation["tags"][0]].append(_operation(document, template, method.upper(), operation))
+    for tag, operations in made.items():
+        yield f"\n\nclass {tag.capitalize()}(Group[D]):\n{_doc(meanings[tag])}{''.join(operations)}"
+    yield f"\n\nclass Operations(Group[D]):\n{_doc('Every operation of the document, in its groups.')}"
+    for tag, meaning in meanings.items():
+        kind = tag.capitalize()
+        yield f"\n    @property\n    def {tag}(self) -> {kind}[D]:\n{_doc(meaning, 8)}"
+        yield f"        return {kind}(self.driver)\n"
+
+
+def method_of(operation: Document) -> str:
+    """What the client calls it in the group of its tag: its id without what the group says.
+
+    `get_database` is `databases.get`, and a list of one database's or session's is `observations.of_session`.
+    """
+    (tag,) = operation["tags"]
+    words = [w for w in operation["operationId"].split("_") if w not in (tag, tag.removesuffix("s"))]
+    if len(words) == 2 and words[0] == "list" and words[1] in _ids(operation):
+        words[0] = "of"
+    return "_".join(words or [operation["operationId"]])
+
+
+def _ids(operation: Document) -> list[str]:
+    return [p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"]
 
 
 def _operation(document: Document, template: str, method: str, operation: Document) -> str:
     told = operation.get("parameters", ())
-    ids = [p["name"] for p in told if p["in"] == "path"]
+    ids = _ids(operation)
     asked = [p for p in told if p["in"] == "query" and p["name"] not in ("after", "format")]
     headers = {p["name"].lower() for p in told if p["in"] == "header"}
     kind, answer = _answer(document, operation)
@@ -86,23 +131,23 @@ def _operation(document: Document, template: str, method: str, operation: Docume
         sent += ["waits_s=wait_s or 0.0"]
     sent += ["body=body"] if body else []
     sent += ["once=True"] if KEY in headers else []
+    sent += [] if answer == "str" else [f"answer={answer.removesuffix(' | None')}"]
     signature = ["self", *(f"{i}: str" for i in ids), *(["/"] if ids else [])]
     named = [f"{p['name']}: {_asked(p)}" for p in sorted(asked, key=lambda p: not p.get("required"))]
     named += ["wait_s: float | None = None"] if PREFER in headers else []
     named += ["idempotency_key: str | None = None"] if KEY in headers else []
     signature += ["*", *named] if named else []
     signature += [f"**body: Unpack[{body}]"] if body else []
-    name = operation["operationId"]
     return (
-        f"\n    @{kind}\n    def {name}({', '.join(signature)}) -> Request[{answer}]:\n"
+        f"\n    @{kind}\n    def {method_of(operation)}({', '.join(signature)}) -> Request[{answer}]:\n"
         f"{_doc(_told(document, operation, told), 8)}        return Request({', '.join(s for s in sent if s)})\n"
     )
 
 
 def _asked(parameter: Document) -> str:
     kind = _type(parameter["schema"])
-    kind = kind.removesuffix(" | None")
-    kind = "datetime | str" if "date-time" in json.dumps(parameter["schema"]) else kind
+    kind = kind.removesuffix(" | None").replace("list[", "builtins.list[")
+    kind = "datetime | date | str" if kind == "datetime" else kind
     return kind if parameter.get("required") else f"{kind} | None = None"
 
 
@@ -144,6 +189,8 @@ def _type(schema: Document, module: str = "") -> str:
     if "enum" in schema or "const" in schema:
         words = schema.get("enum", [schema.get("const")])
         return f"Literal[{', '.join(json.dumps(w) for w in words)}]"
+    if schema.get("format") == "date-time":
+        return "datetime"
     if schema.get("type") == "array":
         return f"list[{_type(schema.get('items', {}), module)}]"
     if schema.get("type") == "object":

@@ -66,7 +66,7 @@ class Lutra:
 
     def unshortened(self, rows: Sequence[Row]) -> Configuration | None:
         """The configuration with more changes in whose place the finalist stands, where it does."""
-        return self._session.handover(rows).shortened_from
+        return self._session.handover(rows).simplified_from
 
 
 class Again:

@@ -63,7 +63,7 @@ def main() -> None:
 def open_(client: Client, database: str | None, metric: str, mode: Any, changes: int | None, trials: int) -> None:
     """Open a session on a live database: each recommendation waits for you."""
     goal: Any = "minimize" if metric.endswith("_ms") else "maximize"
-    made = client.open_session(
+    made = client.sessions.open(
         database_id(client, database),
         objective={"metric": metric, "goal": goal},
         mode=mode,
@@ -83,14 +83,14 @@ def status(client: Client, database: str | None, since: timedelta) -> None:
     of = database_id(client, database)
     _happened(client, of, since)
     _not_active(client, of)
-    found = list(islice(client.list_sessions(of, limit=SHOWN), SHOWN))
+    found = list(islice(client.sessions.list(of, limit=SHOWN), SHOWN))
     for session in found:
         click.echo(shown.session(session))
     waiting = [s[name] for s in found if s["state"] in OPEN for name in ("current", "for_maintenance_window")]
     for id_ in waiting:
         if id_ is not None:
             click.echo()
-            _show(client, client.get_recommendation(id_))
+            _show(client, client.recommendations.get(id_))
     if not found:
         click.echo("no session yet: `lutra-advice open` begins one")
 
@@ -102,7 +102,7 @@ def status(client: Client, database: str | None, since: timedelta) -> None:
 @asking
 def changes_(client: Client, database: str | None, since: timedelta, as_json: bool) -> None:
     """What was applied, confirmed and undone, when, by whom and why, newest first; of every database without a name."""
-    known = {d["id"]: d["name"] for d in client.list_databases()}
+    known = {d["id"]: d["name"] for d in client.databases.list()}
     wanted = known if database is None else [database_id(client, database)]
     after = ago(datetime.now(UTC), since)
     found = [h for id_ in wanted for h in changes.happenings(client, id_, known.get(id_, id_), after)]
@@ -117,17 +117,17 @@ def changes_(client: Client, database: str | None, since: timedelta, as_json: bo
 def next_(client: Client, database: str | None) -> None:
     """Ask for the next recommendation, wait until it is there, and show it."""
     of = database_id(client, database)
-    asked = client.ask_recommendation(of, wait_s=QUIET_S)
+    asked = client.recommendations.ask(of, wait_s=QUIET_S)
     if asked["state"] in TO_COME and not asked["waits"]:
         click.echo(
             f"{_named(asked)} is {printable(asked['state'])}; waiting up to a minute for the next one …", err=True
         )
-        asked = client.ask_recommendation(of, wait_s=LONGEST_WAIT_S)
+        asked = client.recommendations.ask(of, wait_s=LONGEST_WAIT_S)
     if asked["state"] == "computing":
-        asked = client.wait_for_recommendation(asked["id"])
+        asked = client.recommendations.wait(asked["id"])
     _show(client, asked)
     if asked["state"] == "observing" and asked["session"] is not None:
-        click.echo(shown.session(client.get_session(asked["session"])))
+        click.echo(shown.session(client.sessions.get(asked["session"])))
 
 
 @main.command()
@@ -135,7 +135,7 @@ def next_(client: Client, database: str | None) -> None:
 @asking
 def show(client: Client, recommendation: str) -> None:
     """What it changes, why, what it should give, what speaks against it, and what became of it."""
-    _show(client, client.get_recommendation(recommendation))
+    _show(client, client.recommendations.get(recommendation))
 
 
 @main.command()
@@ -147,11 +147,11 @@ def show(client: Client, recommendation: str) -> None:
 def approve(client: Client, recommendation: str, settings: tuple[str, ...], because: str | None, wait: bool) -> None:
     """Let the agent carry it out: all of it, or of its changes these SETTINGS alone."""
     part: Any = {"settings": list(settings), "reason": because} if settings else {}
-    made = client.approve_recommendation(recommendation, **part)
+    made = client.recommendations.approve(recommendation, **part)
     if wait:
         click.echo(f"{_named(made)} is approved{_why(made)}; waiting until it is measured …", err=True)
         try:
-            made = client.wait_for_recommendation(made["id"], until="measured", timeout_s=PATIENCE_S)
+            made = client.recommendations.wait(made["id"], until="measured", timeout_s=PATIENCE_S)
         except KeyboardInterrupt:
             click.echo(f"\n{_named(made)} stays approved; `lutra-advice undo {_named(made)}` takes it back", err=True)
             raise
@@ -164,7 +164,7 @@ def approve(client: Client, recommendation: str, settings: tuple[str, ...], beca
 @asking
 def reject(client: Client, recommendation: str, because: str | None) -> None:
     """Turn it down: it is not proposed again until something that it depends on changes."""
-    _show(client, client.reject_recommendation(recommendation, reason=because))
+    _show(client, client.recommendations.reject(recommendation, reason=because))
 
 
 @main.command()
@@ -173,7 +173,7 @@ def reject(client: Client, recommendation: str, because: str | None) -> None:
 @asking
 def undo(client: Client, recommendation: str, because: str | None) -> None:
     """Go back to the settings before it. Its session pauses: `lutra-advice resume` goes on."""
-    _show(client, client.roll_back_recommendation(recommendation, reason=because))
+    _show(client, client.recommendations.roll_back(recommendation, reason=because))
 
 
 @main.command()
@@ -181,7 +181,7 @@ def undo(client: Client, recommendation: str, because: str | None) -> None:
 @asking
 def resume(client: Client, database: str | None) -> None:
     """Let the session that is paused go on."""
-    click.echo(shown.session(client.resume_session(_open_one(client, database))))
+    click.echo(shown.session(client.sessions.resume(_open_one(client, database))))
 
 
 @main.command()
@@ -189,7 +189,7 @@ def resume(client: Client, database: str | None) -> None:
 @asking
 def stop(client: Client, database: str | None) -> None:
     """End the open session. What it changed stays: `lutra-advice undo` goes back."""
-    click.echo(shown.session(client.stop_session(_open_one(client, database))))
+    click.echo(shown.session(client.sessions.stop(_open_one(client, database))))
 
 
 @main.command()
@@ -197,7 +197,7 @@ def stop(client: Client, database: str | None) -> None:
 @asking
 def retire(client: Client, database: str | None) -> None:
     """Hide a database that is out of use, and refuse its agent's reports. What was stored stays."""
-    click.echo(shown.database(client.retire_database(database_id(client, database))))
+    click.echo(shown.database(client.databases.retire(database_id(client, database))))
 
 
 @main.command()
@@ -205,7 +205,7 @@ def retire(client: Client, database: str | None) -> None:
 @asking
 def unretire(client: Client, database: str | None) -> None:
     """Put a retired database into use again: its agent's reports are stored again."""
-    click.echo(shown.database(client.unretire_database(database_id(client, database, retired=True))))
+    click.echo(shown.database(client.databases.unretire(database_id(client, database, retired=True))))
 
 
 @main.command()
@@ -214,12 +214,12 @@ def unretire(client: Client, database: str | None) -> None:
 @asking
 def delete(client: Client, database: str | None, yes: bool) -> None:
     """Delete a retired database for good, with all that was stored of it. It needs a token with the scope `admin`."""
-    found = client.get_database(database_id(client, database, retired=True))
+    found = client.databases.get(database_id(client, database, retired=True))
     if not yes:
         click.confirm(
             f"Delete {printable(found['name'])} ({printable(found['id'])}) and all that is stored of it?", abort=True
         )
-    click.echo(f"{shown.database(client.delete_database(found['id']))}: deleted")
+    click.echo(f"{shown.database(client.databases.delete(found['id']))}: deleted")
 
 
 def _happened(client: Client, database: str, since: timedelta) -> None:
@@ -239,7 +239,7 @@ def _happened(client: Client, database: str, since: timedelta) -> None:
 def _not_active(client: Client, database: str) -> None:
     """The settings whose file says something else than the server; nothing before its agent's first report."""
     try:
-        found = [s for s in client.list_settings(database) if s["not_active"]]
+        found = [s for s in client.databases.list_settings(database) if s["not_active"]]
     except Conflict:
         return
     for setting in found:
@@ -249,7 +249,7 @@ def _not_active(client: Client, database: str) -> None:
 
 
 def _open_one(client: Client, database: str | None) -> str:
-    newest = next(iter(client.list_sessions(database_id(client, database), limit=1)), None)
+    newest = client.sessions.list(database_id(client, database), limit=1).first()
     if newest is None or newest["state"] not in OPEN:
         raise click.ClickException("no session is open: `lutra-advice open` begins one")
     return newest["id"]
@@ -274,7 +274,7 @@ def _measured_now(client: Client, found: RecommendationAnswer) -> dict[str, floa
     wanted = list(found["predictions"] or ())
     if not wanted:
         return {}
-    newest = list(islice(client.list_windows(found["database"], limit=WINDOWS, metric=wanted), WINDOWS))
+    newest = list(islice(client.databases.list_windows(found["database"], limit=WINDOWS, metric=wanted), WINDOWS))
     read = {name: [w["metrics"][name] for w in newest if name in w["metrics"]] for name in wanted}
     return {name: median(values) for name, values in read.items() if values}
 

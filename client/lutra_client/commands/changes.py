@@ -43,13 +43,14 @@ class Happening:
 
 def happenings(client: Client, database: str, name: str, since: datetime) -> list[Happening]:
     """What happened after `since`, the newest first."""
-    moment = since.isoformat()
     found = [
         happening
-        for made in client.list_recommendations(database, since=moment)
+        for made in client.recommendations.list(database, since=since)
         for happening in _of_recommendation(made, name)
     ]
-    found += [_of_event(e, name) for e in client.list_events(database, since=moment) if e["recommendation"] is None]
+    found += [
+        _of_event(e, name) for e in client.protection.list_events(database, since=since) if e["recommendation"] is None
+    ]
     return sorted((h for h in found if h.at > since), key=lambda h: h.at, reverse=True)
 
 
@@ -87,20 +88,14 @@ def _of_recommendation(made: RecommendationAnswer, database: str) -> Iterator[Ha
         return
     there = {c["setting"]: (c["before_text"], c["after_text"]) for c in changes}
     back = {name: (after, before) for name, (before, after) in there.items()}
-    yield Happening(
-        _moment(made["applied_at"]), database, "applied", made["decided_by_name"] or "-", "", there, made["id"]
-    )
+    yield Happening(made["applied_at"], database, "applied", made["decided_by_name"] or "-", "", there, made["id"])
     if made["confirmed_at"] is not None:
-        yield Happening(_moment(made["confirmed_at"]), database, "confirmed", AGENT, "", there, made["id"])
+        yield Happening(made["confirmed_at"], database, "confirmed", AGENT, "", there, made["id"])
     if made["state"] == "reverted" and made["ended_at"] is not None:
         why = made["reason"] or made["error"] or ""
         by = made["undone_by"] or AGENT
-        yield Happening(_moment(made["ended_at"]), database, "undone", by, why, back, made["id"])
+        yield Happening(made["ended_at"], database, "undone", by, why, back, made["id"])
 
 
 def _of_event(event: EventAnswer, database: str) -> Happening:
-    return Happening(_moment(event["at"]), database, "guard fired", f"guard {event['guard']}", event["message"])
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    return Happening(event["at"], database, "guard fired", f"guard {event['guard']}", event["message"])

@@ -16,6 +16,7 @@ from lutra_models.symptoms.listed import FAIL_ON
 from lutra_client.client import Client
 from lutra_client.commands import shown
 from lutra_client.commands.terminal import Database, asking, database_id, within
+from lutra_client.moments import text
 
 
 class NotJudged(click.ClickException):
@@ -59,9 +60,7 @@ def findings(
 @asking
 def accept(client: Client, finding: str, database: str | None, because: str, until: str) -> None:
     """Take the risk of a finding for a reason and a time: it then comes last and fails no check."""
-    made = client.accept_symptom(
-        database_id(client, database), finding, because=because, until=_until(until).isoformat()
-    )
+    made = client.databases.accept_symptom(database_id(client, database), finding, because=because, until=_until(until))
     click.echo(shown.accepted(made))
 
 
@@ -71,7 +70,7 @@ def accept(client: Client, finding: str, database: str | None, because: str, unt
 @asking
 def withdraw(client: Client, finding: str, database: str | None) -> None:
     """Let a finding count again that was accepted."""
-    gone = client.withdraw_accepted_symptom(database_id(client, database), finding)
+    gone = client.databases.withdraw_accepted_symptom(database_id(client, database), finding)
     click.echo(f"{shown.accepted(gone)}: withdrawn")
 
 
@@ -80,7 +79,7 @@ def withdraw(client: Client, finding: str, database: str | None) -> None:
 @asking
 def risks(client: Client, database: str | None) -> None:
     """The findings that somebody accepts, with reason and time."""
-    found = list(client.list_accepted_symptoms(database_id(client, database)))
+    found = list(client.databases.list_accepted_symptoms(database_id(client, database)))
     for line in map(shown.accepted, found):
         click.echo(line)
     if not found:
@@ -88,26 +87,26 @@ def risks(client: Client, database: str | None) -> None:
 
 
 def _print_gone(client: Client, database: str, as_json: bool) -> int:
-    for found in client.list_symptom_history(database, gone=True):
-        click.echo(json.dumps(found) if as_json else shown.episode(found))
+    for found in client.databases.list_symptom_history(database, gone=True):
+        click.echo(json.dumps(text(found)) if as_json else shown.episode(found))
     return listed.CLEAN
 
 
 def _print(client: Client, database: str, minutes: int, as_json: bool, junit: Path | None, threshold: str) -> int:
     """The exit status."""
-    document: Any = client.list_symptoms(database, minutes=minutes)
+    document: Any = text(client.databases.list_symptoms(database, minutes=minutes))
     if junit is not None:
         junit.write_text(listed.junit(document, threshold), encoding="utf-8")
     click.echo(json.dumps(document, indent=1) if as_json else shown.findings(document))
     return listed.status(document, threshold)
 
 
-def _until(text: str) -> datetime:
+def _until(word: str) -> datetime:
     """A day, which is its first moment in UTC, a moment, or a time from now on."""
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(word)
     except ValueError:
-        return datetime.now(UTC) + within(text)
+        return datetime.now(UTC) + within(word)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

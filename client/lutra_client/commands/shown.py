@@ -74,13 +74,13 @@ def accepted(found: AcceptedAnswer) -> str:
     return "\n".join(_paragraph(f"{head}: {found['because']}"))
 
 
-def _minute(moment: str) -> str:
-    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M}"
+def _minute(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def database(found: DatabaseAnswer) -> str:
     """Its id, name and engine, and since when it is retired."""
-    since = f", retired at {found['retired_at']}" if found["retired_at"] else ""
+    since = f", retired at {_minute(found['retired_at'])} (UTC)" if found["retired_at"] else ""
     return printable(f"{found['id']}  {found['name']}: {found['engine']}{since}")
 
 

@@ -54,7 +54,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 def database_id(client: Client, database: str | None, retired: bool = False) -> str:
     if database is not None and database.startswith("db_"):
         return database
-    known = {d["name"]: d["id"] for d in client.list_databases(retired=retired)}
+    known = {d["name"]: d["id"] for d in client.databases.list(retired=retired)}
     if database is None and len(known) == 1:
         return next(iter(known.values()))
     if database in known:

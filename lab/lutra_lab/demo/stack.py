@@ -41,7 +41,7 @@ def bring_up(processes: Processes, engine: str, seconds: int, say: Say, store: P
     server = processes.start_and_read("scratch server", lab, say)
     say("starting the service")
     client = _service(processes, store or processes.folder / "lutra.db")
-    database = client.register_database(name="demo", engine=server["engine"])["id"]
+    database = client.databases.register(name="demo", engine=server["engine"])["id"]
     say("starting the agent in lab mode")
     _agent(processes, client, database, server, seconds)
     return Stack(client, processes, database, server)
@@ -59,7 +59,7 @@ def _service(processes: Processes, store: Path) -> Client:
 
 
 def _agent(processes: Processes, client: Client, database: str, server: dict[str, Any], seconds: int) -> None:
-    token = client.create_token(database, name="demo agent", scopes=["agent"])["token"]
+    token = client.tokens.create(database, name="demo agent", scopes=["agent"])["token"]
     assert token is not None  # it was asked for once
     token_file, config = processes.folder / "agent.token", processes.folder / "agent.toml"
     token_file.touch(mode=0o600)
@@ -67,7 +67,7 @@ def _agent(processes: Processes, client: Client, database: str, server: dict[str
     config.write_text(_agent_config(processes.folder, client.url, database, server, seconds))
     processes.start("agent", [command("lutra-agent"), "run", "--config", str(config)])
     processes.wait_until(
-        lambda: client.get_database(database)["last_report_at"] is not None, "the agent's first report"
+        lambda: client.databases.get(database)["last_report_at"] is not None, "the agent's first report"
     )
 
 
@@ -99,7 +99,7 @@ def _toml(value: Any) -> str:
 
 def _ready(client: Client) -> bool:
     try:
-        return client.check_ready()["status"] == "ready"
+        return client.health.check_ready()["status"] == "ready"
     except (Problem, Unreachable):
         return False
 

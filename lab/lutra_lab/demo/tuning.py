@@ -45,7 +45,7 @@ class Watcher(Protocol):
 def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) -> Tuned:
     """Run a session to its end."""
     client = stack.client
-    session = client.open_session(
+    session = client.sessions.open(
         stack.database,
         objective={"metric": "qps", "goal": "maximize"},
         mode="lab",
@@ -54,13 +54,13 @@ def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) ->
         verification_rounds=rounds,
         seed=seed,
     )["id"]
-    server = server_from_dict(client.get_history(session)["server"])
+    server = server_from_dict(client.sessions.get_history(session)["server"])
     seen: dict[int, bool] = {}
     read: Counter[str] = Counter()
     last_news = time.monotonic()
     while True:
-        state: Document = dict(client.get_session(session))
-        rows: list[Document] = [dict(trial) for trial in client.list_trials(session)]
+        state: Document = dict(client.sessions.get(session))
+        rows: list[Document] = [dict(trial) for trial in client.sessions.list_trials(session)]
         for row in rows:
             done = row["measured"] is not None or row["failed"] is not None
             if row["configuration"] is not None and seen.get(row["trial"]) is not done:
@@ -71,7 +71,7 @@ def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) ->
             last_news = time.monotonic()
             watcher.reading(name, round_, metrics)
         if state["state"] == "completed":
-            handover: Document = dict(client.get_recommendation(state["handover"]))
+            handover: Document = dict(client.recommendations.get(state["handover"]))
             if handover["failed"] is not None:
                 raise DemoFailed(f"what held could not be made active: {handover['failed']}")
             return Tuned(rows, state["verification"], handover, server, state["measured_under"] or "")

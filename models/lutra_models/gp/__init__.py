@@ -1,6 +1,7 @@
 """The recommender: history in, recommendation out. Names are resolved on first use, so that importing costs nothing.
 
-`fit`, `recommend`, `handover` and `Model` bring GPy with them; `Snapshot` needs numpy alone, `Options` nothing.
+`Tuner`, `fit`, `recommend` and `Model` bring GPy with them; `Snapshot` needs numpy alone, `Options` and its rooms
+nothing.
 """
 
 from __future__ import annotations
@@ -9,21 +10,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lutra_models.gp.documents.parts import lend
     from lutra_models.gp.fitted.snapshot import Snapshot
     from lutra_models.gp.model import Model
-    from lutra_models.gp.options import Options
-    from lutra_models.gp.recommender import fit, handover, recommend
+    from lutra_models.gp.options import Options, Search, Surrogates
+    from lutra_models.gp.recommender import Tuner, fit, recommend
 
-__all__ = ["Model", "Options", "Snapshot", "fit", "handover", "lend", "recommend"]
+__all__ = ["Model", "Options", "Search", "Snapshot", "Surrogates", "Tuner", "fit", "recommend"]
 
 _HOMES = {
     "Model": "model",
     "Options": "options",
+    "Search": "options",
     "Snapshot": "fitted.snapshot",
+    "Surrogates": "options",
+    "Tuner": "recommender",
     "fit": "recommender",
-    "handover": "recommender",
-    "lend": "documents.parts",
     "recommend": "recommender",
 }
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -26,12 +26,12 @@ from lutra_models.gp.search.few_changes import verify_most, with_few_changes, wi
 from lutra_models.gp.search.final import Final, final
 from lutra_models.gp.search.shortening import path
 from lutra_models.gp.search.strategy import Strategy
-from lutra_models.gp.space.encoding import Array
-from lutra_models.history import History
+from lutra_models.history import SETTING, History, rows_of
 from lutra_models.knobs import Configuration, Value
 from lutra_models.serial.histories import history_from_dict, history_to_dict
 from lutra_models.server import Policy, Server
 
+Frame = TypeVar("Frame")
 _FORMAT = 1
 
 
@@ -40,12 +40,12 @@ class Model:
     """A history and what was fitted to it; `fit` makes one. Asked the same again, it answers the same.
 
     `history` holds the readings of its own context alone. `learned` is None before the first reading of the objective.
-    `leans` says that it was given past workloads.
+    `uses_past` says that it was given past workloads.
     """
 
     history: History
     learned: Learned | None
-    leans: bool
+    uses_past: bool
     options: Options
     rng: np.random.Generator
     """Where the fit left the generator. Each answer draws from a copy."""
@@ -56,8 +56,8 @@ class Model:
         return self.learned is not None and teachable(self.history)
 
     @property
-    def leaned_on(self) -> dict[int, float]:
-        """By its place among those that `fit` was given, the weight of each past workload that it leans on, 0 to 1.
+    def past_weights(self) -> dict[int, float]:
+        """By its place among those that `fit` was given, the weight of each past workload that it uses_past on, 0 to 1.
 
         Of the objective: by what is searched, and where past workloads do not lead this time, by what is predicted.
         """
@@ -73,10 +73,23 @@ class Model:
         learned = self._fitted()
         return replace(learned.snapshot, signature=signature(self.history, self.options.transfer))
 
+    @overload
     def recommend(
-        self, count: int = 1, *, safe: bool = False, max_changes: int | None = None, exploration: int | None = None
-    ) -> tuple[Recommendation, ...]:
-        """The `count` configurations to measure next.
+        self, count: None = None, *, safe: bool = ..., max_changes: int | None = ..., exploration: int | None = ...
+    ) -> Recommendation: ...
+    @overload
+    def recommend(
+        self, count: int, *, safe: bool = ..., max_changes: int | None = ..., exploration: int | None = ...
+    ) -> tuple[Recommendation, ...]: ...
+    def recommend(
+        self,
+        count: int | None = None,
+        *,
+        safe: bool = False,
+        max_changes: int | None = None,
+        exploration: int | None = None,
+    ) -> Recommendation | tuple[Recommendation, ...]:
+        """The configuration to measure next; with a `count`, as many that are measured side by side.
 
         `safe` recommends only what is held to be no worse than the current configuration. With `exploration`, the
         trials that may still be made only to learn, it is advice for a live database: what evidence, readings or past
@@ -85,13 +98,14 @@ class Model:
         ValueError for `max_changes` below 1, for one with nothing to count changes from, and for a live recommendation
         without a current configuration.
         """
-        return recommendations(self, count, safe, self._generator(), max_changes, exploration)
+        made = recommendations(self, 1 if count is None else count, safe, self._generator(), max_changes, exploration)
+        return made[0] if count is None else made
 
     def best(self, baseline: Configuration | None = None, *, max_changes: int | None = None) -> Recommendation:
         """What to deploy now: the best by posterior of what was measured and never failed.
 
         With a `baseline` (the history's, where none is given) it gives way to what was measured too, changes fewer of
-        its settings, and loses next to none of the predicted gain; `shortened_from` then names it. At most
+        its settings, and loses next to none of the predicted gain; `simplified_from` then names it. At most
         `max_changes` settings differ: what changes so few may never have been measured. The current configuration
         stays, and so does `baseline`, where nothing is better by more than a reading's noise; see `search.final`.
         Raises NotEnoughObservations where
@@ -112,19 +126,26 @@ class Model:
         before, chosen = self.history.current, ended.configuration
         why = final_reasons(before, chosen, ended.origin, baseline) if before else ()
         told = self._predicted(chosen)
-        return Recommendation(chosen, ended.origin, told, why, ended.curve, ended.shortened_from)
+        return Recommendation(chosen, ended.origin, told, why, ended.curve, ended.simplified_from)
 
-    def predict(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
-        """Per row, a reading's distribution for each metric.
+    @overload
+    def predict(self, rows: Sequence[Mapping[str, Any]], level: float = ...) -> list[dict[str, Prediction]]: ...
+    @overload
+    def predict(self, rows: Frame, level: float = ...) -> Frame: ...
+    def predict(self, rows: Any, level: float = 0.9) -> Any:
+        """What configurations would read, noise included: of a list a `Prediction` by metric for each one, of a pandas
+        frame a frame.
 
-        What is no knob of the history makes no difference; `Prediction.without` names it. Raises NotEnoughObservations,
-        InvalidConfiguration for a row without one of the knobs, and TypeError for what is no list of rows.
+        A frame has a row a configuration, a column a setting, and its answer the same index with the columns
+        `qps.median`, `qps.low`, `qps.high`, … for each metric; low and high are the central interval at `level`. An
+        exported one is understood as by `History.from_frame`. What is no knob of the history makes no difference.
+        Raises NotEnoughObservations, InvalidConfiguration for a row without one of the knobs, and TypeError for what is
+        neither a list of rows nor a frame.
         """
-        return self._fitted().snapshot.predict(self._whole(rows), level)
-
-    def columns(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> dict[str, Array]:
-        """`predict` as arrays by name, for a data frame. Raises as it does."""
-        return self._fitted().snapshot.columns(self._whole(rows), level)
+        snapshot, whole = self._fitted().snapshot, self._whole(rows_of(rows))
+        if not hasattr(rows, "to_dict"):
+            return snapshot.predict(whole, level)
+        return type(rows)(snapshot.columns(whole, level), index=rows.index)
 
     def ranking(self) -> dict[str, float]:
         """In which order the knobs matter, the strongest first: 1 is first by every measure, 0 last by every one.
@@ -150,7 +171,7 @@ class Model:
             "format": _FORMAT,
             "history": history_to_dict(self.history, server, policy),
             "learned": None if self.learned is None else learned_to_dict(self.learned),
-            "leans": self.leans,
+            "leans": self.uses_past,
             "options": self.options.to_dict(),
             "rng": generator_to_dict(self.rng),
         }
@@ -172,8 +193,8 @@ class Model:
     def _whole(self, rows: Sequence[Mapping[str, Value]]) -> Sequence[Mapping[str, Value]]:
         """The rows, each with every knob. Raises InvalidConfiguration and TypeError."""
         names = self.history.space.names
-        if isinstance(rows, Mapping | str):
-            raise TypeError(f"a list of configurations is wanted, as [{{…}}], got {rows!r:.80}")
+        if any(name.startswith(SETTING) for row in rows for name in row):
+            rows = [{n.removeprefix(SETTING): v for n, v in row.items() if n.startswith(SETTING)} for row in rows]
         for n, row in enumerate(rows):
             if missing := [name for name in names if name not in row]:
                 unknown = [name for name in row if name not in names]
@@ -227,7 +248,7 @@ def _next(
     model: Model, pending: tuple[Configuration, ...], safe: bool, rng: np.random.Generator, most: int | None
 ) -> Recommendation:
     history = replace(model.history, pending=pending)
-    learned = model.learned if model.leans or safe or model.predicts else None
+    learned = model.learned if model.uses_past or safe or model.predicts else None
     strategy: Strategy = CAREFUL if safe else EXPLORING
     if most is not None:
         history = with_few_starts(history, most)
@@ -239,7 +260,7 @@ def _next(
     snapshot = learned.snapshot if learned else None
     why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()
     told, curve = model._predicted(configuration), _curve(model, configuration)
-    return Recommendation(configuration, origin, told, why, curve, must_reach=must_reach(model, origin))
+    return Recommendation(configuration, origin, told, why, curve, abandon_below=abandon_below(model, origin))
 
 
 def _live(model: Model, rng: np.random.Generator, most: int | None, exploration: int) -> Recommendation:
@@ -252,10 +273,10 @@ def _live(model: Model, rng: np.random.Generator, most: int | None, exploration:
     effects = {r.knob: r.effect for r in predicted}
     why = tuple(replace(r, effect=effects.get(r.knob)) for r in found.reasons) or predicted
     told, curve = model._predicted(configuration), _curve(model, configuration)
-    return Recommendation(configuration, found.origin, told, why, curve, looked_at=found.looked_at)
+    return Recommendation(configuration, found.origin, told, why, curve, basis=found.basis)
 
 
-def must_reach(model: Model, origin: SearchOrigin) -> float | None:
+def abandon_below(model: Model, origin: SearchOrigin) -> float | None:
     """What a trial of the search has to come to; None for the opening's, and for what is measured to prove it."""
     ended = origin == "improvement" and teachable(model.history, model.options.search.opening_trials)
     return least_reading(model.learned) if model.learned is not None and ended else None

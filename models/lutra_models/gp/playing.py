@@ -33,7 +33,7 @@ from lutra_models.knobs import Configuration
 Way = Literal["lab", "live"]
 """In a lab any configuration may be tried, and the best of them counts. Live each one counts: clients wait for it."""
 
-WORLD = DEFAULT.varied(**{"surrogate.name": "numpy"})
+WORLD = DEFAULT.using(surrogate="numpy")
 TRIALS = {"lab": 24, "live": 12}
 PLAYS = 8
 """Servers that are drawn of each session."""
@@ -134,7 +134,7 @@ def play(history: History, past: Sequence[History | Snapshot], options: Options,
         seen = replace(session, observations=tuple(rows))
         model = fit(seen, past, rng=np.random.default_rng([seed, trial]), options=options)
         try:
-            (told,) = model.recommend(safe=live and bool(rows))
+            told = model.recommend(safe=live and bool(rows))
         except LutraError:
             break  # nothing is left to try
         worth = server.worth(told.configuration)
@@ -146,4 +146,4 @@ def play(history: History, past: Sequence[History | Snapshot], options: Options,
 
 def quick(options: Options) -> Options:
     """The same options, fitted by numpy in place of GPy: the same mode in a tenth of the time."""
-    return options.varied(**{"surrogate.name": "numpy"}) if options.surrogate.name == "gpy" else options
+    return options.using(surrogate="numpy") if options.surrogate.name == "gpy" else options

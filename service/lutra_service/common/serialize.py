@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from lutra_models.advice import LookedAt, Prediction, Reason, Share
+from lutra_models.advice import Basis, Prediction, Reason, Share
 from lutra_models.catalog import ChangeSteps
 from lutra_models.catalog.statements import Step, as_text
 
@@ -38,8 +38,16 @@ def predictions_to_dict(predictions: Mapping[str, Prediction]) -> Document:
 
 
 def _prediction_to_dict(prediction: Prediction) -> Document:
-    told = {name: part for name, part in asdict(prediction).items() if name != "metric"}
-    return {**told, "unlike": list(prediction.unlike), "without": list(prediction.without)}
+    return {
+        "median": prediction.median,
+        "low": prediction.low,
+        "high": prediction.high,
+        "level": prediction.level,
+        "far": prediction.extrapolated,
+        "record": prediction.record and asdict(prediction.record),
+        "unlike": list(prediction.unseen_values),
+        "without": list(prediction.unmodelled),
+    }
 
 
 def reason_to_dict(reason: Reason) -> dict[str, Any]:
@@ -47,8 +55,8 @@ def reason_to_dict(reason: Reason) -> dict[str, Any]:
     return {"setting": told.pop("knob"), **told}
 
 
-def looked_at_to_dict(looked_at: LookedAt) -> Document:
-    return {**asdict(looked_at), "notes": list(looked_at.notes)}
+def basis_to_dict(basis: Basis) -> Document:
+    return {**asdict(basis), "notes": list(basis.notes)}
 
 
 def share_to_dict(point: Share) -> Document:

@@ -23,7 +23,7 @@ from lutra_models.knobs import Configuration
 from lutra_models.verification import ORIGINS, contest_from_dict, verdict
 
 from lutra_service.common.documents import Document
-from lutra_service.common.serialize import looked_at_to_dict, predictions_to_dict, reason_to_dict, share_to_dict
+from lutra_service.common.serialize import basis_to_dict, predictions_to_dict, reason_to_dict, share_to_dict
 
 
 def recommend(request: Mapping[str, Any]) -> Document:
@@ -32,8 +32,7 @@ def recommend(request: Mapping[str, Any]) -> Document:
     most, exploration = request.get("max_changes"), request.get("exploration")
 
     def advised(by: gp.Model) -> Recommendation:
-        (advice,) = by.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
-        return advice
+        return by.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
 
     return _with_past(request, model, advised, _answer(request, model, advised(model)))
 
@@ -127,7 +126,7 @@ def _with_past(
     `predictions` are of the answer's settings, by the model that leans on nothing.
     """
     places = len(request["past"])
-    leaned = {place: weight for place, weight in model.leaned_on.items() if place < places}
+    leaned = {place: weight for place, weight in model.past_weights.items() if place < places}
     if not leaned:
         return answer
     alone = _model({**request, "past": []})
@@ -154,9 +153,9 @@ def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation)
         "snapshot": model.snapshot.to_dict() if model.predicts else None,
         "observations": len(model.history.observations),
         "curve": [share_to_dict(point) for point in advice.curve],
-        "shortened_from": advice.shortened_from and _as_read_back(request, advice.shortened_from),
-        "must_reach": advice.must_reach,
-        "looked_at": None if advice.looked_at is None else looked_at_to_dict(advice.looked_at),
+        "shortened_from": advice.simplified_from and _as_read_back(request, advice.simplified_from),
+        "must_reach": advice.abandon_below,
+        "looked_at": None if advice.basis is None else basis_to_dict(advice.basis),
     }
 
 

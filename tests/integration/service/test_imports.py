@@ -25,15 +25,15 @@ def test_a_session_leans_on_an_imported_table(served: Served, tmp_path: Path) ->
     told = served.run("import", str(file), "--name", "tpcc at azure", *SERVER, *wanted)
     past, session = told.split(":")[0].split()
     with Client(str(served.client.base_url), served.token) as client:
-        trials = list(client.list_trials(session))
+        trials = list(client.sessions.list_trials(session))
         assert len(trials) == 40
-        assert client.get_session(session)["trials_done"] == 40
-        assert client.get_session(session)["message"].startswith("imported from tpcc.csv: settings learned from: ")
-        assert {s["setting"] for s in client.list_settings(past)} == set(SETTINGS)
+        assert client.sessions.get(session)["trials_done"] == 40
+        assert client.sessions.get(session)["message"].startswith("imported from tpcc.csv: settings learned from: ")
+        assert {s["setting"] for s in client.databases.list_settings(past)} == set(SETTINGS)
         history = client.history(session)
         assert len(history.observations) == 40
         assert {k.name for k in history.space} <= set(SETTINGS)
-        frame = client.list_database_observations(past).to_frame()
+        frame = client.observations.of_database(past).to_frame()
         assert list(frame["metric.qps"].dropna()) == [t["measured"]["qps"] for t in trials if t["measured"]]
     _, _, later = tune(served, trials=4)
     store = Store(make_engine(f"sqlite:///{served.directory}/lutra.db"))

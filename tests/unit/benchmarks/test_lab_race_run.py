@@ -234,11 +234,11 @@ def test_beside_a_shortened_handover_stands_what_it_was_shortened_from(
     rows = [{**row, "code": Lutra.version} for row in read(tmp_path / "lutra.jsonl") if row["kind"] == "trial"]
     (tmp_path / "lutra.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     long, short = (Configuration(row["configuration"]) for row in rows[:2])
-    ended = Recommendation(short, "handover", shortened_from=long)
+    ended = Recommendation(short, "handover", simplified_from=long)
     monkeypatch.setattr(Session, "handover", lambda *_: ended)
     found = run.finalists(course.session, Plan(trials=3), Path(sys.executable), tmp_path)
     assert (found["lutra"], found["lutra_unshortened"]) == (short, long)
-    monkeypatch.setattr(Session, "handover", lambda *_: replace(ended, shortened_from=None))
+    monkeypatch.setattr(Session, "handover", lambda *_: replace(ended, simplified_from=None))
     assert "lutra_unshortened" not in run.finalists(course.session, Plan(trials=3), Path(sys.executable), tmp_path)
 
 

@@ -43,8 +43,8 @@ def test_the_first_trial_is_the_default_and_the_second_the_rule_based_start() ->
 
 def test_the_rule_based_start_is_tried_once_even_where_the_server_rounds_it() -> None:
     session = a_session()
-    assert session.history([a_row(session, "current", 900.0)]).starts == (session.rule_based,)
-    assert session.history([a_row(session, "rule_based", 950.0)]).starts == ()
+    assert session.history([a_row(session, "current", 900.0)]).warm_starts == (session.rule_based,)
+    assert session.history([a_row(session, "rule_based", 950.0)]).warm_starts == ()
 
 
 def test_changes_are_counted_from_the_default_as_in_a_session_of_the_service() -> None:

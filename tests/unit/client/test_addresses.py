@@ -53,11 +53,11 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_proxy_of_the_environment_sees_no_token_for_this_machine(proxy: RawServer) -> None:
     with raw_server(NOTHING) as service:
         with Client(service.url, TOKEN) as client:
-            assert list(client.list_databases()) == []
+            assert list(client.databases.list()) == []
 
         async def asked() -> list[Any]:
             async with AsyncClient(service.url, TOKEN) as client:
-                return [found async for found in client.list_databases()]
+                return [found async for found in client.databases.list()]
 
         assert asyncio.run(asked()) == []
         assert all(TOKEN.encode() in request for request in service.requests)
@@ -68,7 +68,7 @@ def test_a_proxy_of_the_environment_sees_no_token_for_this_machine(proxy: RawSer
 def test_what_is_for_another_machine_goes_through_the_proxy_unread(proxy: RawServer) -> None:
     once = Retries(attempts=1)
     with Client("https://lutra.example", TOKEN, retries=once) as client, pytest.raises(Unreachable):
-        list(client.list_databases())
+        list(client.databases.list())
     assert proxy.requests
     assert all(r.startswith(b"CONNECT lutra.example:443") and TOKEN.encode() not in r for r in proxy.requests)
 
@@ -130,7 +130,7 @@ def test_an_authority_of_ones_own_is_trusted_where_it_is_named_and_the_remedy_na
         assert "start the service" not in refused.output
         monkeypatch.setenv("LUTRA_CA_FILE", str(ca))
         with Client.from_environment() as client:
-            assert list(client.list_databases()) == []
+            assert list(client.databases.list()) == []
         monkeypatch.setenv("LUTRA_CA_FILE", str(tmp_path / "no.pem"))
         assert "no.pem holds no certificates" in CliRunner().invoke(main, ["status"]).output
 

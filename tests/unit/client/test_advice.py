@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from lutra_client import Client
 from lutra_client.commands.advice import main
-from lutra_client.waiting import LONGEST_WAIT_S
+from lutra_client.waiting import LONGEST_WAIT_S, Recommendations
 
 from tests.support.live import Live, live
 from tests.support.service import guard_event
@@ -32,7 +32,6 @@ def shop(tmp_path: Path) -> Iterator[Live]:
 def run(shop: Live, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     token = shop.service.headers["Authorization"].removeprefix("Bearer ")
     monkeypatch.setattr(Client, "from_environment", lambda: Client(token=token, http=shop.service.client))
-    monkeypatch.setattr(Client, "close", lambda _: None)  # the service's own client goes on
     monkeypatch.setattr(
         "lutra_client.commands.advice.QUIET_S", LONGEST_WAIT_S
     )  # however slow it is, nothing is said meanwhile
@@ -170,7 +169,7 @@ def test_who_stops_waiting_reads_that_the_approval_stands(
 
     shop.open()
     id_ = run("next").output.split()[0]
-    monkeypatch.setattr(Client, "wait_for_recommendation", interrupted)
+    monkeypatch.setattr(Recommendations, "wait", interrupted)
     told = run("approve", id_, "--wait").output
     assert f"{id_} stays approved; `lutra-advice undo {id_}` takes it back" in told
     assert shop.look(id_)["state"] == "approved"

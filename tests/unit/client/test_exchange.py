@@ -106,9 +106,9 @@ def test_a_stream_that_breaks_off_leaves_no_file(tmp_path: Any) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=Breaking()))
     with Client(http=httpx.Client(transport=transport, base_url="http://lutra"), token="t") as client:
         with pytest.raises(Unreachable, match="peer closed connection"):
-            client.list_observations().save(tmp_path / "all.csv", "csv")
+            client.observations.list().save(tmp_path / "all.csv", "csv")
         with pytest.raises(Unreachable):
-            list(client.list_observations())
+            list(client.observations.list())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -119,14 +119,14 @@ def test_a_stream_is_asked_for_again_where_the_service_had_no_place_for_it(monke
     monkeypatch.setattr("lutra_client.drivers.time.sleep", slept.append)
     transport = httpx.MockTransport(lambda _: replies.pop(0))
     with Client(http=httpx.Client(transport=transport, base_url="http://lutra"), retries=RETRIES) as client:
-        assert list(client.list_observations()) == [{"id": "win_1"}]
+        assert list(client.observations.list()) == [{"id": "win_1"}]
         assert slept == [2.0, 2.0]
         replies += [full, full, full]
         with pytest.raises(TooBusy):
-            list(client.list_observations())
+            list(client.observations.list())
         replies.append(httpx.Response(422, json={"code": "invalid_request"}))
         with pytest.raises(BadRequest):
-            list(client.list_observations())
+            list(client.observations.list())
 
 
 def test_no_client_without_a_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,4 +150,4 @@ def test_a_line_end_after_a_token_is_no_part_of_it_and_no_answer_names_the_servi
     http = httpx.Client(transport=httpx.MockTransport(away), base_url="http://lutra:81")
     client = Client(http=http, token="lutra_word\r\n", retries=Retries(attempts=1))
     with pytest.raises(Unreachable, match=r"^GET /v1/databases/db_1 at http://lutra:81: ConnectError: refused$"):
-        client.get_database("db_1")
+        client.databases.get("db_1")

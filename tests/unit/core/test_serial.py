@@ -60,7 +60,7 @@ def test_a_history_comes_back_as_the_same_question(
         observations=seen,
         pending=[start],
         current=current,
-        starts=[start],
+        warm_starts=[start],
         context={"engine_version": "18", "threads": 16},
     )
     document = json.loads(json.dumps(history_to_dict(history)))
@@ -69,6 +69,70 @@ def test_a_history_comes_back_as_the_same_question(
     assert again.observations == history.observations
     assert again.space.knobs == history.space.knobs
     assert history_to_dict(again) == document
+
+
+RECORDED = {
+    "format": 1,
+    "knobs": [
+        {
+            "name": "memory",
+            "applies": "reload",
+            "risk": "none",
+            "domain": {
+                "low": 64,
+                "high": 4096,
+                "unit": "kB",
+                "log": True,
+                "integer": True,
+                "special": [-1],
+                "step": 1,
+            },
+        },
+        {"name": "jit", "applies": "reload", "risk": "availability", "domain": {"options": ["off", "on"]}},
+    ],
+    "objective": {"metric": "qps", "goal": "maximize"},
+    "limits": [{"metric": "p99_ms", "at_most": 20, "at_least": None}],
+    "observations": [
+        {
+            "configuration": {"memory": 128, "jit": "on"},
+            "metrics": {"qps": 900.5},
+            "context": None,
+            "window": ["2026-01-02T03:04:05.678901+00:00", "2026-01-02T03:04:15.678901+00:00"],
+            "failure": None,
+        },
+        {
+            "configuration": {"memory": 4096, "jit": "off"},
+            "metrics": {},
+            "context": None,
+            "window": None,
+            "failure": "did_not_start",
+        },
+        {
+            "configuration": {"memory": 64, "jit": "on"},
+            "metrics": {"tps": 1.0},
+            "context": None,
+            "window": None,
+            "failure": None,
+            "bounds": {"qps": 700.0},
+        },
+    ],
+    "pending": [{"memory": 128, "jit": "on"}],
+    "current": {"memory": 128, "jit": "on"},
+    "starts": [{"memory": 256, "jit": "off"}],
+    "context": {"threads": 8},
+    "answers": {"memory": [[100, 128]]},
+    "baseline": {"memory": 128, "jit": "on"},
+    "aim": None,
+}
+"""As a service stored it, whatever the fields are called in Python."""
+
+
+def test_a_recorded_history_asks_the_same_question_as_when_it_was_recorded() -> None:
+    history = history_from_dict(RECORDED)
+    assert history.key == "e8873139c9869ff6"
+    assert json.dumps(history_to_dict(history)) == json.dumps(RECORDED)
+    assert history.warm_starts == ({"memory": 256, "jit": "off"},)
+    assert history.server_rounding == {"memory": ((100, 128),)}
 
 
 def test_the_memory_rules_come_back_with_the_server_and_the_policy() -> None:

@@ -35,7 +35,7 @@ class TestEveryAcquisition(AcquisitionConformance):
         assert acquisition(self.one.name) is self.one
 
     def test_the_search_follows_it_to_a_legal_configuration(self) -> None:
-        options = Options().varied(**{"search.acquisition": self.one.name})
+        options = Options().using(acquisition=self.one.name)
         advice = recommend(history(9), rng=np.random.default_rng(1), options=options)
         assert SPACE.parse(advice.configuration) == advice.configuration
 

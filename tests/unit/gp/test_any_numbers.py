@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models import Configuration, History, Limit, Objective, Observation
 from lutra_models.errors import NotEnoughObservations, SpaceExhausted
-from lutra_models.gp import Options, handover, recommend
+from lutra_models.gp import Options, fit, recommend
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.history import Window
 
@@ -20,7 +20,7 @@ from tests.unit.gp.helpers import DEFAULT, SPACE
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = Options().varied(**{"surrogate.name": "numpy"})
+OPTIONS = Options().using(surrogate="numpy")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NUMBERS = (
     st.just(0.0),
@@ -75,4 +75,7 @@ def leads_to_a_configuration_or_a_refusal(data: st.DataObject) -> None:
         advice = recommend(history, past, rng=np.random.default_rng(0), safe=data.draw(st.booleans()), options=OPTIONS)
         assert SPACE.refusal(advice.configuration) is None
     with suppress(NotEnoughObservations):
-        assert SPACE.refusal(handover(history, past, rng=np.random.default_rng(0), options=OPTIONS)) is None
+        assert (
+            SPACE.refusal(fit(history, past, rng=np.random.default_rng(0), options=OPTIONS).best().configuration)
+            is None
+        )

@@ -18,7 +18,7 @@ KNOBS = [*(Knob(name, Number(0.0, 1.0, special=(-1.0,))) for name in NAMES), Kno
 ENCODING, SPACE = Encoding(KNOBS), KnobSpace(KNOBS)
 BASELINE = Configuration({**dict.fromkeys(NAMES, 0.1), "c": "x"})
 START = Configuration({**dict.fromkeys(NAMES, 0.8), "c": "y"})
-OPTIONS = Options().varied(**{"surrogate.name": "numpy"})
+OPTIONS = Options().using(surrogate="numpy")
 
 
 def read(**readings: float) -> History:
@@ -26,7 +26,7 @@ def read(**readings: float) -> History:
     known = {"baseline": BASELINE, "start": START}
     seen = [Observation(known[name], {"m": value}) for name, value in readings.items()]
     return History(
-        SPACE, Objective("m", "maximize"), observations=seen, current=BASELINE, baseline=BASELINE, starts=[START]
+        SPACE, Objective("m", "maximize"), observations=seen, current=BASELINE, baseline=BASELINE, warm_starts=[START]
     )
 
 
@@ -50,7 +50,7 @@ def test_the_start_is_likeliest_and_each_setting_that_is_farther_away_is_less_li
     [
         read(baseline=100.0, start=90.0),
         read(baseline=100.0),
-        replace(read(baseline=100.0, start=150.0), starts=()),
+        replace(read(baseline=100.0, start=150.0), warm_starts=()),
         replace(read(baseline=100.0, start=150.0), objective=Objective("m", "minimize")),
     ],
 )
@@ -77,7 +77,7 @@ def test_the_belief_fades_and_the_search_leaves_a_start_that_is_not_the_best() -
     space = KnobSpace([Knob(name, Number(0.0, 1.0)) for name in names])
     seen = tuple(Observation(c, {"m": value(c)}) for c in (baseline, start))
     objective = Objective("m", "maximize")
-    history = History(space, objective, observations=seen, current=start, baseline=baseline, starts=[start])
+    history = History(space, objective, observations=seen, current=start, baseline=baseline, warm_starts=[start])
     for trial in range(14):
         advice = recommend(history, rng=np.random.default_rng(trial), options=OPTIONS)
         reading = Observation(advice.configuration, {"m": value(advice.configuration)})

@@ -15,7 +15,7 @@ from lutra_models.knobs import Rule
 pytestmark = pytest.mark.slow
 
 KNOBS = [Knob("main", Number(0.0, 1.0)), Knob("idle", Number(0.0, 1.0))]
-OPTIONS = Options().varied(**{"surrogate.name": "numpy"})
+OPTIONS = Options().using(surrogate="numpy")
 
 
 def straight(main: float) -> float:

@@ -15,7 +15,7 @@ from lutra_models.advice import SearchOrigin
 from lutra_models.gp import Model, Options, fit
 from lutra_models.gp.kernels.covariance import matern52
 from lutra_models.gp.learning.levelled import levelled
-from lutra_models.gp.model import must_reach
+from lutra_models.gp.model import abandon_below
 from lutra_models.gp.surrogate.bounds import within_bounds
 from lutra_models.gp.surrogate.drift import Change, Drift
 from lutra_models.gp.surrogate.posterior import GaussianProcess
@@ -25,7 +25,7 @@ from tests.unit.gp.helpers import DEFAULT, SPACE, history
 
 pytestmark = pytest.mark.slow
 
-NUMPY = Options().varied(**{"surrogate.name": "numpy"})
+NUMPY = Options().using(surrogate="numpy")
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -131,37 +131,37 @@ def test_what_was_ended_is_not_tried_again() -> None:
 
 def test_a_trial_must_reach_almost_the_best_and_an_opening_nothing() -> None:
     known = history(12, seed=2)
-    advice = fit(known, rng=rng(), options=NUMPY).recommend()[0]
+    advice = fit(known, rng=rng(), options=NUMPY).recommend()
     readings = [o.metrics["qps"] for o in known.observations]
     assert advice.origin == "improvement"
-    assert advice.must_reach is not None
-    assert 0.7 * max(readings) < advice.must_reach < 1.2 * max(readings)
+    assert advice.abandon_below is not None
+    assert 0.7 * max(readings) < advice.abandon_below < 1.2 * max(readings)
     for trials in range(1, 6):
-        assert fit(history(trials, seed=2), rng=rng(), options=NUMPY).recommend()[0].must_reach is None
+        assert fit(history(trials, seed=2), rng=rng(), options=NUMPY).recommend().abandon_below is None
 
 
 def test_readings_of_the_opening_are_counted_without_bounds() -> None:
     known = cut(history(8, seed=2), {5: 400.0, 6: 400.0, 7: 400.0})
-    assert fit(known, rng=rng(), options=NUMPY).recommend()[0].must_reach is None
+    assert fit(known, rng=rng(), options=NUMPY).recommend().abandon_below is None
 
 
 def test_what_is_measured_to_prove_it_has_nothing_to_reach() -> None:
     model = fit(history(12, seed=2), rng=rng(), options=NUMPY)
-    reached = {origin: must_reach(model, origin) for origin in get_args(SearchOrigin)}
+    reached = {origin: abandon_below(model, origin) for origin in get_args(SearchOrigin)}
     assert {origin for origin, level in reached.items() if level is not None} == {"improvement"}
-    assert model.best().must_reach is None
+    assert model.best().abandon_below is None
 
 
 def test_of_less_is_better_the_level_lies_above_the_best() -> None:
     known = replace(history(12, seed=2), objective=Objective("p99_ms", "minimize"))
-    advice = fit(known, rng=rng(), options=NUMPY).recommend()[0]
-    assert advice.must_reach is not None
-    assert advice.must_reach > 0.8 * min(o.metrics["p99_ms"] for o in known.observations)
+    advice = fit(known, rng=rng(), options=NUMPY).recommend()
+    assert advice.abandon_below is not None
+    assert advice.abandon_below > 0.8 * min(o.metrics["p99_ms"] for o in known.observations)
 
 
 def test_nothing_is_ended_while_no_configuration_keeps_the_limits() -> None:
     known = replace(history(12, seed=2), limits=(Limit("p99_ms", at_most=0.001),))
-    assert fit(known, rng=rng(), options=NUMPY).recommend()[0].must_reach is None
+    assert fit(known, rng=rng(), options=NUMPY).recommend().abandon_below is None
 
 
 def test_a_saved_model_with_bounds_answers_the_same_to_the_bit() -> None:

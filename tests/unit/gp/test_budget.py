@@ -72,7 +72,7 @@ def test_a_session_on_a_small_stock_host_tries_another_configuration_each_time(e
     for trial in range(trials):
         space = meet(under(server, now)).space(POLICY, known=[began])
         history = History(
-            space, Objective("qps", "maximize"), observations=observed, current=now, starts=[start], baseline=began
+            space, Objective("qps", "maximize"), observations=observed, current=now, warm_starts=[start], baseline=began
         )
         advice = recommend(history, rng=np.random.default_rng([1, trial]))
         assert space.refusal(advice.configuration) is None

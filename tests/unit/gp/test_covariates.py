@@ -33,7 +33,7 @@ def history(trials: int, seed: int) -> History:
         tps = 100 - (made["a"] - 3) ** 2 + 40 * (made["doublewrite"] == "off") + made["cores"]
         read.append(Observation(made, {"tps": tps + rng.normal()}))
     start = {**NOW, "a": 4.0, "doublewrite": "off", "cores": 16}
-    return History(SPACE, Objective("tps", "maximize"), observations=read, current=NOW, starts=[start])
+    return History(SPACE, Objective("tps", "maximize"), observations=read, current=NOW, warm_starts=[start])
 
 
 @pytest.mark.parametrize("trials", [0, 1, 12])

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import GPy
 import numpy as np
 import pytest
 import toygp
 from lutra_models import extensions
-from lutra_models.errors import BrokenExtension, InvalidOptions, MissingExtension
-from lutra_models.gp import Options, Snapshot, fit, lend
+from lutra_models.errors import BrokenExtension, InvalidOptions
+from lutra_models.gp import Options, Snapshot, fit
 from lutra_models.gp.conformance import OPTIONS, KernelConformance, kernel_faults, readings
 from lutra_models.gp.documents import checked
 from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.kernels.covariance import Forest, Tree, covariance_from_dict
 from lutra_models.gp.kernels.shapes import KERNELS, MATERN32, MATERN52, RBF, Mixture, Radial, kernel
+from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.gpy_fit import GPY
 from lutra_models.gp.surrogate.numpy_fit import NUMPY
 
@@ -26,19 +27,13 @@ from tests.unit.gp.helpers import DEFAULT, history
 pytestmark = pytest.mark.slow
 
 OWN = Mixture.named("two_ranges", (0.7, 0.3), (1.0, 9.0))
-QUICK = Options().varied(**{"surrogate.name": "numpy"})
+QUICK = Options().using(surrogate="numpy")
 
 
 class TestEveryKernel(KernelConformance):
     @pytest.fixture(autouse=True, params=(*KERNELS, OWN), ids=lambda k: k.name)
     def _each(self, request: pytest.FixtureRequest) -> None:
         self.one = request.param
-
-
-@pytest.fixture
-def lent() -> Iterator[None]:
-    yield
-    extensions.forget()
 
 
 @pytest.mark.parametrize(
@@ -71,20 +66,39 @@ def test_a_stored_model_predicts_from_numbers_alone(name: str, monkeypatch: pyte
     np.testing.assert_allclose(alone.T, gp.latent(gp.x), atol=1e-6)
 
 
-def test_a_kernel_and_a_forest_are_lent_as_objects_and_forgotten(lent: None) -> None:
+def test_parts_are_passed_as_objects_and_kept_by_name() -> None:
     class Trees(toygp.TheirForest):
         name = "forest_in_a_notebook"
 
-    names = {"surrogate.kernel": lend(OWN), "surrogate.name": lend(Trees)}
-    options = checked(QUICK.varied(**names).to_dict())
-    model = fit(history(9), rng=np.random.default_rng(1), options=options)
+    class Mean:
+        name = "mean"
+
+        def score(self, mean: Array, deviation: Array, best: float) -> Array:
+            return mean
+
+    model = fit(history(9), rng=1, surrogate=Trees(), kernel=OWN, acquisition=Mean())
     assert isinstance(model.snapshot.posteriors["qps"].covariance, Forest)
-    assert model.recommend()[0].predictions
-    with pytest.raises(ValueError, match="no kernel"):
-        lend(object())
-    extensions.forget()
-    with pytest.raises(MissingExtension, match="two_ranges"):
-        kernel("two_ranges")
+    assert model.recommend().predictions
+    kept = model.options.to_dict()
+    named = kept["surrogate"]["name"], kept["surrogate"]["kernel"], kept["search"]["acquisition"]
+    assert named == ("forest_in_a_notebook", "two_ranges", "mean")
+    with pytest.raises(InvalidOptions, match="no kernel 'two_ranges'"):
+        checked(kept)  # only an installed package brings it to a service
+
+
+@pytest.mark.parametrize("part", [object(), toygp.TheirForest, 3])
+def test_a_part_that_is_none_is_refused(part: Any) -> None:
+    with pytest.raises(TypeError, match=r"surrogate: expected a name or an object with fit\(…\)"):
+        fit(history(1), rng=1, surrogate=part)
+
+
+def test_two_kernels_of_one_name_are_not_mistaken_for_each_other() -> None:
+    past, asked = history(12, seed=4), history(3)
+    wiggly = Mixture.named("mine", (0.5, 0.5), (1.0, 90.0))
+    smooth = Mixture.named("mine", (1.0,), (0.5,))
+    found = [fit(asked, [past], rng=1, options=QUICK.using(kernel=k)).predict([DEFAULT]) for k in (wiggly, smooth)]
+    alone = fit(asked, [past], rng=1, options=QUICK.using(kernel=smooth)).predict([DEFAULT])
+    assert found[1] == alone != found[0]
 
 
 def test_a_name_that_nobody_knows_is_refused_with_the_nearest_one() -> None:

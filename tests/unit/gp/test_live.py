@@ -92,8 +92,8 @@ def test_a_value_that_somebody_set_far_outside_is_counted_by_itself() -> None:
     strange = finding("timeout", move("timeout", 900), strength=0.6, ground="outlying")
     given = advice(history(known(strange, *RULES)))
     assert changed(given) == {"timeout": 900, "cost": 1.1, "jit": "off"}
-    assert given.looked_at is not None
-    first, second = given.looked_at.sentence.split("\n")
+    assert given.basis is not None
+    first, second = given.basis.sentence.split("\n")
     assert first == "Far out of range: timeout was seen."
     assert "Proposed: 1 value far out of range put right, and 2 changes by rules for this hardware" in second
     assert "none is strong" in second, "of the symptoms"
@@ -102,8 +102,8 @@ def test_a_value_that_somebody_set_far_outside_is_counted_by_itself() -> None:
 def test_what_needs_a_restart_comes_by_itself_after_the_rest_and_is_told_before() -> None:
     first = advice(history(known(FORCED, POOL)))
     assert changed(first) == {"wal": 4096, "timeout": 900}
-    assert first.looked_at is not None
-    assert any("maintenance window" in s and "pool" in s for s in first.looked_at.notes)
+    assert first.basis is not None
+    assert any("maintenance window" in s and "pool" in s for s in first.basis.notes)
     assert changed(advice(history(known(POOL)))) == {"pool": 2048}
 
 
@@ -113,8 +113,8 @@ def test_where_the_mode_forbids_a_restart_it_is_told_and_not_proposed() -> None:
     read = windows(now, 10.0)
     given = advice(history(known(POOL), read, space=reloads, current=now, baseline=now))
     assert given.origin == "nothing"
-    assert given.looked_at is not None
-    assert any("restart" in s and "pool" in s for s in given.looked_at.notes)
+    assert given.basis is not None
+    assert any("restart" in s and "pool" in s for s in given.basis.notes)
 
 
 def test_later_one_symptom_moves_at_a_time_the_strongest_first() -> None:
@@ -126,8 +126,8 @@ def test_later_one_symptom_moves_at_a_time_the_strongest_first() -> None:
 
 
 def notes(given: Recommendation) -> str:
-    assert given.looked_at is not None
-    return " ".join(given.looked_at.notes)
+    assert given.basis is not None
+    return " ".join(given.basis.notes)
 
 
 def test_where_nothing_of_the_strongest_symptom_may_be_proposed_the_next_one_is_and_it_says_why() -> None:
@@ -184,8 +184,8 @@ def test_a_cure_is_not_blamed_for_what_failed_otherwise_or_beside_it() -> None:
 def test_a_weak_symptom_is_told_and_not_acted_on() -> None:
     given = advice(history(known(finding("weak", move("wal", 4096), strength=0.35))))
     assert given.origin == "nothing"
-    assert given.looked_at is not None
-    assert given.looked_at.notes == ("Seen weakly: weak was seen.",)
+    assert given.basis is not None
+    assert given.basis.notes == ("Seen weakly: weak was seen.",)
 
 
 def test_what_no_setting_cures_and_what_is_enough_change_nothing() -> None:
@@ -193,11 +193,11 @@ def test_what_no_setting_cures_and_what_is_enough_change_nothing() -> None:
     room = finding("roomy", move("pool", 256, restart=True), ground="enough")
     given = advice(history(known(locks, room)))
     assert (given.origin, given.configuration) == ("nothing", NOW)
-    assert given.looked_at is not None
-    assert given.looked_at.sentence.startswith(
+    assert given.basis is not None
+    assert given.basis.sentence.startswith(
         "Outside the settings: Sessions wait for locks.\nNo setting that Lutra moves is the cure."
     )
-    assert given.looked_at.notes == ()
+    assert given.basis.notes == ()
 
 
 URGENT = (
@@ -208,8 +208,8 @@ LOCKS = Finding("row_locks", "elsewhere", 1.0, "Sessions wait for locks.")
 
 
 def lines(given: Recommendation) -> list[str]:
-    assert given.looked_at is not None
-    return given.looked_at.sentence.split("\n")
+    assert given.basis is not None
+    return given.basis.sentence.split("\n")
 
 
 def test_findings_are_the_first_lines_and_rules_come_after_them_and_are_called_rules() -> None:
@@ -262,7 +262,7 @@ def test_with_nothing_to_change_it_says_what_it_looked_at() -> None:
     given = advice(history(known()))
     assert given.origin == "nothing"
     assert given.reasons == ()
-    seen = given.looked_at
+    seen = given.basis
     assert seen is not None
     assert (seen.symptoms, seen.shown, seen.rules, seen.windows) == (30, 0, 8, 60)
     assert "30 symptoms could be evaluated over 60 windows (10 min): none is strong" in seen.sentence
@@ -279,8 +279,8 @@ def test_what_was_turned_down_is_not_proposed_again_nor_farther_the_same_way() -
     no = turned_down(Change("wal", 1024, 2048), of=evidence, why="the disk is full")
     given = advice(history(evidence, turned_down=[no]))
     assert changed(given) == {"timeout": 900}
-    assert given.looked_at is not None
-    assert any("wal was turned down on 2026-03-01 (the disk is full)" in s for s in given.looked_at.notes)
+    assert given.basis is not None
+    assert any("wal was turned down on 2026-03-01 (the disk is full)" in s for s in given.basis.notes)
 
 
 def test_what_was_turned_down_is_proposed_again_once_what_it_depends_on_has_changed() -> None:
@@ -331,8 +331,8 @@ def test_a_symptom_that_persists_is_acted_on_a_few_times_and_then_told() -> None
         again = finding("checkpoints_forced", move("wal", 16384, at=at))
         given = advice(history(known(again), read, current=at))
         assert changed(given, at) == ({} if done == 3 else {"wal": 16384})
-    assert given.looked_at is not None
-    assert any("3 times" in s for s in given.looked_at.notes)
+    assert given.basis is not None
+    assert any("3 times" in s for s in given.basis.notes)
 
 
 def test_a_cure_that_this_database_has_shown_to_harm_is_not_repeated() -> None:
@@ -340,7 +340,7 @@ def test_a_cure_that_this_database_has_shown_to_harm_is_not_repeated() -> None:
     read = [*windows(NOW, 10.0), *windows(harmed, 20.0), *windows(NOW, 10.0, seed=1)]
     given = advice(history(known(finding("checkpoints_forced", move("wal", 4096))), read))
     assert changed(given) == {}
-    assert given.looked_at is not None
+    assert given.basis is not None
     told = "Its cure is not proposed: it was active before, and the current settings are better: p99_ms"
     assert told in notes(given)
 
@@ -471,9 +471,9 @@ def test_the_models_own_proposal_needs_a_gain_that_is_probable() -> None:
     flat = [o for i, c in enumerate(costs) for o in windows(c, 10.0, seed=i)]
     told = advice(history(known(), flat, current=costs[-1]))
     assert told.origin == "nothing"
-    assert told.looked_at is not None
-    assert told.looked_at.predicted_gain is not None
-    assert "The model sees no change that gains 5 % with a probability of 90 %." in told.looked_at.sentence
+    assert told.basis is not None
+    assert told.basis.predicted_gain is not None
+    assert "The model sees no change that gains 5 % with a probability of 90 %." in told.basis.sentence
 
 
 COSTS = (4.0, 3.7, 3.4, 3.1, 2.8)
@@ -503,8 +503,8 @@ def test_no_improvement_is_told_of_a_value_that_was_never_measured() -> None:
     falling = [o for i, c in enumerate(costs) for o in windows(c, 10.0 * 0.8**i)]
     given = advice(history(known(), falling, current=costs[-1]))
     assert given.origin == "nothing"
-    assert given.looked_at is not None
-    assert given.looked_at.predicted_gain == 0.0
+    assert given.basis is not None
+    assert given.basis.predicted_gain == 0.0
 
 
 @pytest.mark.parametrize(

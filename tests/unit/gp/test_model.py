@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from lutra_models import Configuration, History, Limit, Objective, Observation
-from lutra_models.errors import NotEnoughObservations
+from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 from lutra_models.gp import Model, Options, Snapshot, fit, recommend
 from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.learning.fit import learn
@@ -105,7 +106,7 @@ def test_predictions_row_by_row_are_the_posteriors_own() -> None:
 
 def test_asked_the_same_again_a_model_answers_the_same() -> None:
     model = fit(history(9), rng=rng())
-    assert model.recommend() == model.recommend() == (recommend(history(9), rng=rng()),)
+    assert model.recommend() == model.recommend() == recommend(history(9), rng=1)
     assert model.ranking() == model.ranking()
     assert model.best() == model.best()
 
@@ -120,7 +121,7 @@ def test_what_is_drawn_from_the_generator_after_a_fit_changes_no_answer() -> Non
 
 def test_a_model_of_nothing_measured_recommends_and_predicts_nothing() -> None:
     model = fit(history(0), rng=rng())
-    assert model.recommend()[0].configuration == DEFAULT
+    assert model.recommend().configuration == DEFAULT
     assert not model.predicts
     for ask in (lambda: model.predict([DEFAULT]), model.ranking, model.best, lambda: model.snapshot):
         with pytest.raises(NotEnoughObservations):
@@ -130,13 +131,20 @@ def test_a_model_of_nothing_measured_recommends_and_predicts_nothing() -> None:
         model.recommend(0)
 
 
-def test_predictions_come_as_columns_for_a_data_frame_too() -> None:
-    model = fit(history(8), rng=rng())
+def test_a_frame_is_predicted_as_a_frame() -> None:
+    model = fit(history(8), rng=1)
     rows = [o.configuration for o in history(5, seed=3).observations]
-    columns = model.columns(rows, level=0.5)
-    assert set(columns) == {f"{m}.{end}" for m in ("qps", "p99_ms") for end in ("median", "low", "high")}
-    assert columns["qps.low"].tolist() == [p["qps"].low for p in model.predict(rows, level=0.5)]
-    assert model.columns([])["qps.median"].shape == (0,)
+    asked = pd.DataFrame(rows, index=range(10, 15))
+    told = model.predict(asked, level=0.5)
+    assert set(told) == {f"{m}.{end}" for m in ("qps", "p99_ms") for end in ("median", "low", "high")}
+    assert told.index.equals(asked.index)
+    assert told["qps.low"].tolist() == [p["qps"].low for p in model.predict(rows, level=0.5)]
+    assert model.predict(asked.add_prefix("setting.").assign(**{"metric.qps": 1.0}), level=0.5).equals(told)
+    assert model.predict(asked[:0])["qps.median"].shape == (0,)
+    with pytest.raises(InvalidConfiguration, match="row 0: no value of jit"):
+        model.predict(asked.drop(columns="jit"))
+    with pytest.raises(TypeError, match="a list of rows is wanted"):
+        model.predict({"jit": "on"})  # type: ignore[call-overload]
 
 
 def test_the_knobs_that_matter_come_first() -> None:

@@ -88,7 +88,7 @@ def from_a_start(trials: int) -> History:
     first = plain.observations[0].configuration
     start = first.replace({"random_page_cost": 1.1})
     seen = [Observation(start, {"qps": 1e6, "p99_ms": 1.0}), *plain.observations]
-    return replace(plain, observations=tuple(seen), starts=(start,), baseline=first)
+    return replace(plain, observations=tuple(seen), warm_starts=(start,), baseline=first)
 
 
 def asked_for(known: History) -> History:

@@ -184,4 +184,4 @@ def test_a_safe_recommendation_has_no_shortfall() -> None:
 
 def test_a_rule_based_start_is_no_reason_to_leave_the_safe_region() -> None:
     start = DEFAULT.replace({"shared_buffers": 4_000_000, "jit": "off", "random_page_cost": 1.0})
-    assert recommend(history(1, starts=[start]), rng=rng(), safe=True).configuration != start
+    assert recommend(history(1, warm_starts=[start]), rng=rng(), safe=True).configuration != start

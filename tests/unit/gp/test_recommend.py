@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from lutra_models import Configuration, History, Knob, KnobSpace, Limit, Number, Objective, Observation, Refusal
 from lutra_models.errors import NotEnoughObservations, SpaceExhausted
-from lutra_models.gp import Snapshot, fit, handover, recommend
+from lutra_models.gp import Snapshot, fit, recommend
 from lutra_models.knobs import Choice
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
@@ -37,7 +37,7 @@ def test_without_observations_the_current_configuration_comes_first_without_pred
 
 def test_without_a_current_configuration_the_first_start_comes_first_and_then_the_middle() -> None:
     start = DEFAULT.replace({"jit": "off"})
-    first = recommend(History(SPACE, Objective("qps", "maximize"), starts=[start]), rng=rng())
+    first = recommend(History(SPACE, Objective("qps", "maximize"), warm_starts=[start]), rng=rng())
     assert (first.origin, first.configuration) == ("rule_based", start)
     middle = recommend(History(SPACE, Objective("qps", "maximize")), rng=rng())
     assert SPACE.parse(middle.configuration) == middle.configuration
@@ -45,7 +45,7 @@ def test_without_a_current_configuration_the_first_start_comes_first_and_then_th
 
 def test_a_start_is_tried_after_the_current_configuration() -> None:
     start = DEFAULT.replace({"jit": "off"})
-    advice = recommend(history(1, starts=[start]), rng=rng())
+    advice = recommend(history(1, warm_starts=[start]), rng=rng())
     assert (advice.origin, advice.configuration) == ("rule_based", start)
     assert [r.knob for r in advice.reasons] == ["jit"]
 
@@ -131,10 +131,10 @@ def test_only_failures_so_far_still_give_a_legal_configuration_and_no_prediction
 @pytest.mark.slow
 def test_a_failed_configuration_is_neither_proposed_again_nor_handed_over() -> None:
     past = history(12)
-    best = handover(past, rng=rng())
+    best = fit(past, rng=rng()).best().configuration
     failed = Observation.failed(best, "did_not_start")
     after = History(SPACE, past.objective, observations=[*past.observations, failed], current=DEFAULT)
-    assert handover(after, rng=rng()) != best
+    assert fit(after, rng=rng()).best().configuration != best
     assert recommend(after, rng=rng()).configuration != best
 
 
@@ -153,7 +153,7 @@ def test_failures_on_one_side_are_avoided() -> None:
 
 def test_handover_is_a_measured_configuration_near_the_best_or_a_part_of_one() -> None:
     past = history(25)
-    best = handover(past, rng=rng())
+    best = fit(past, rng=rng()).best().configuration
     parts = [{**DEFAULT, **o.configuration.restrict(DEFAULT.changes_to(best))} for o in past.observations]
     assert best in parts
     quiet = np.random.default_rng(0)
@@ -163,14 +163,14 @@ def test_handover_is_a_measured_configuration_near_the_best_or_a_part_of_one() -
 
 def test_handover_keeps_the_limits() -> None:
     past = history(25, objective=Objective("p99_ms", "minimize"), limits=[Limit("qps", at_least=1300.0)])
-    best = handover(past, rng=rng())
+    best = fit(past, rng=rng()).best().configuration
     assert measure(best, np.random.default_rng(0))["qps"] > 1200.0
 
 
 def test_handover_needs_one_reading_and_a_prediction_two() -> None:
     with pytest.raises(NotEnoughObservations):
-        handover(history(0), rng=rng())
-    assert handover(history(1), rng=rng()) == DEFAULT
+        fit(history(0), rng=rng()).best()
+    assert fit(history(1), rng=rng()).best().configuration == DEFAULT
     with pytest.raises(NotEnoughObservations):
         fit(history(1), rng=rng()).predict([DEFAULT])
     assert set(fit(history(2), rng=rng()).snapshot.metrics) == {"qps", "p99_ms"}
@@ -231,7 +231,7 @@ def test_a_metric_that_mostly_reads_zero_is_no_error(zeros: int, limited: bool) 
     aim, limits = (made.objective, [Limit("errors", at_most=1.0)]) if limited else (Objective("errors", "minimize"), [])
     zeroed = History(SPACE, aim, limits=limits, observations=seen, current=DEFAULT)
     assert SPACE.refusal(recommend(zeroed, rng=rng()).configuration) is None
-    assert handover(zeroed, rng=rng()) in {o.configuration for o in seen}
+    assert fit(zeroed, rng=rng()).best().configuration in {o.configuration for o in seen}
 
 
 def test_reasons_are_sentences_about_the_settings() -> None:
@@ -275,7 +275,7 @@ def test_no_recommendation_lies_where_the_server_answers_with_another_number() -
     made = {o.configuration["shared_buffers"] for o in seen.observations}
     low, high = SPACE["shared_buffers"].domain.low, SPACE["shared_buffers"].domain.high
     cut = max(v for v in made)
-    told = replace(seen, answers={"shared_buffers": [(high, cut)]})
+    told = replace(seen, server_rounding={"shared_buffers": [(high, cut)]})
     for seed in range(5):
         found = recommend(told, rng=np.random.default_rng(seed)).configuration["shared_buffers"]
         assert low <= found <= cut

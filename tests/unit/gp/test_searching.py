@@ -79,7 +79,7 @@ def test_where_past_workloads_lead_there_is_neither_a_second_belief_nor_doubt() 
     models = [fit(history(9), past, rng=np.random.default_rng(1), options=o) for o in (plain, others)]
     assert models[0].learned
     assert models[0].learned.trends
-    assert models[0].recommend()[0].configuration == models[1].recommend()[0].configuration
+    assert models[0].recommend().configuration == models[1].recommend().configuration
 
 
 def test_past_workloads_lead_one_trial_of_three_after_the_opening_and_predict_in_all() -> None:

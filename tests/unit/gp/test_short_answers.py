@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 NAMES = [f"k{i}" for i in range(8)]
 KNOBS = [Knob(name, Number(0.0, 1.0)) for name in NAMES]
 BASELINE = Configuration(dict.fromkeys(NAMES, 0.1))
-FAST = Options().varied(**{"surrogate.name": "numpy"})
+FAST = Options().using(surrogate="numpy")
 
 
 def qps(configuration: Configuration, relevant: int) -> float:
@@ -108,10 +108,10 @@ def test_the_curve_goes_from_nothing_to_all_and_the_settings_that_earn_most_come
 def test_the_loss_stays_within_its_bounds() -> None:
     models = [shortened(measured(4, seed=seed), 4) for seed in (4, 5, 8)]
     chosen = [(model, model.best(BASELINE)) for model in models]
-    assert any(best.shortened_from for _, best in chosen)
+    assert any(best.simplified_from for _, best in chosen)
     for model, best in chosen:
         assert model.learned is not None
-        full = best.shortened_from or best.configuration
+        full = best.simplified_from or best.configuration
         mean, deviation = Path(model.learned, BASELINE, (full, best.configuration, BASELINE)).losses
         search = model.options.search
         assert mean[1] <= search.handover_loss * mean[-1]
@@ -148,7 +148,7 @@ def test_where_little_is_known_of_what_a_setting_does_it_stays_as_it_was_measure
     seen = [Observation(c, {"m": v}) for c, v in ((BASELINE, 1000.0), (other, 2000.0)) for _ in range(3)]
     history = History(KnobSpace(KNOBS), Objective("m", "maximize"), observations=seen, current=other)
     best = fitted(history).best(BASELINE)
-    assert (best.configuration, best.shortened_from) == (other, None)
+    assert (best.configuration, best.simplified_from) == (other, None)
 
 
 def refusing(test: Callable[[Configuration], bool]) -> Rule:
@@ -180,7 +180,7 @@ def test_what_failed_is_not_what_a_handover_is_shortened_to() -> None:
 def test_no_recommendation_changes_more_than_are_asked_for(most: int) -> None:
     never = refusing(lambda c: float(c["k0"]) + float(c["k1"]) > 1.2)
     start = Configuration(dict.fromkeys(NAMES, 0.5))
-    history = replace(measured(3, never, trials=1), starts=(start,), baseline=BASELINE)
+    history = replace(measured(3, never, trials=1), warm_starts=(start,), baseline=BASELINE)
     rng = np.random.default_rng(3)
     seen: list[Configuration] = []
     for trial in range(10):

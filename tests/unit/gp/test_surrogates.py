@@ -31,11 +31,11 @@ class TestEverySurrogate(SurrogateConformance):
         assert self.one.fit(data, few.broad, few).noise != self.fitted(data).noise
 
     def test_a_model_fitted_with_it_predicts_and_recommends(self) -> None:
-        options = Options().varied(**{"surrogate.name": self.one.name})
+        options = Options().using(surrogate=self.one.name)
         model = fit(history(8), [history(20, seed=4)], rng=np.random.default_rng(1), options=options)
         prediction = model.predict([DEFAULT])[0]["qps"]
         assert 700 < prediction.low < prediction.median < prediction.high < 1400
-        assert model.recommend()[0].predictions
+        assert model.recommend().predictions
 
 
 def test_gpy_has_hardly_anything_to_add_to_the_mode_that_numpy_finds() -> None:

@@ -56,14 +56,14 @@ SNAPSHOT = model()
 )
 def test_far_is_what_nothing_measured_is_like(moved: dict[str, Value], unlike: tuple[str, ...]) -> None:
     told = SNAPSHOT.predict([{**SEEN, **moved}])[0]["qps"]
-    assert told.unlike == unlike
-    assert told.far or not unlike
+    assert told.unseen_values == unlike
+    assert told.extrapolated or not unlike
 
 
 def test_what_is_no_knob_is_named() -> None:
     told = SNAPSHOT.predict([{**SEEN, "fsync": "off"}])[0]["qps"]
-    assert told.without == ("fsync",)
-    assert SNAPSHOT.predict([SEEN])[0]["qps"].without == ()
+    assert told.unmodelled == ("fsync",)
+    assert SNAPSHOT.predict([SEEN])[0]["qps"].unmodelled == ()
 
 
 def test_a_single_reading_says_nothing_of_how_intervals_fare() -> None:

@@ -17,14 +17,14 @@ from lutra_models.gp import Model, Options, fit
 from lutra_models.gp.conformance import surrogate_faults
 from lutra_models.gp.surrogate.numpy_fit import NUMPY
 from lutra_models.history import Window
-from lutra_notebooks import command, fleet, forecasts, lending, racing, session, settings, versions
+from lutra_notebooks import command, fleet, forecasts, racing, session, settings, versions
 from lutra_notebooks.book_folder import BOOK, filled
 from lutra_notebooks.charts.axes import Along
 from lutra_notebooks.opened import Missing
 
 pytestmark = pytest.mark.slow
 
-QUICK = Options().varied(**{"surrogate.name": "numpy"})
+QUICK = Options().using(surrogate="numpy")
 SPACE = KnobSpace([Knob(name, Number(0, 1)) for name in "abc"])
 
 
@@ -147,16 +147,13 @@ class Rough:
         return NUMPY.fit(readings, replace(belief, shift=belief.shift - 0.3), options)
 
 
-def test_a_surrogate_of_ones_own_is_lent_to_the_process_and_forgotten() -> None:
-    for _ in range(2):
-        assert lending.lend(Rough) == Rough.name
+def test_a_surrogate_of_ones_own_is_scored_beside_those_that_there_are() -> None:
     assert surrogate_faults(Rough()) == []
-    own = QUICK.varied(**{"surrogate.name": Rough.name})
+    own = QUICK.using(surrogate=Rough())
     scores = racing.scores({"one": history(12, lambda a, b, c: 100 + 50 * a)}, {"own": own})
     assert scores.log_score.notna().all()
-    lending.forget()
     with pytest.raises(MissingExtension, match=Rough.name):
-        fit(history(12, lambda a, b, c: 100 + 50 * a), rng=np.random.default_rng(0), options=own)
+        fit(history(12, lambda a, b, c: 100 + 50 * a), rng=0, surrogate=Rough.name)
 
 
 def test_copies_are_made_once_and_never_overwritten(tmp_path: Path) -> None:

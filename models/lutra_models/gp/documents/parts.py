@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from lutra_models import extensions
 from lutra_models.extensions import Package
-from lutra_models.gp.options.reading import meant
+from lutra_models.gp.options.reading import meant, name_of
 from lutra_models.gp.options.rooms import Options
 
 
@@ -36,35 +35,27 @@ class Part:
 
 
 SURROGATE = Part(
-    "surrogate.name", "surrogate", extensions.SURROGATES, ("gpy", "numpy"), lambda options: options.surrogate.name
+    "surrogate.name",
+    "surrogate",
+    extensions.SURROGATES,
+    ("gpy", "numpy"),
+    lambda options: name_of(options.surrogate.name),
 )
 ACQUISITION = Part(
     "search.acquisition",
     "acquisition",
     extensions.ACQUISITIONS,
     ("log_ei", "log_pi"),
-    lambda options: options.search.acquisition,
+    lambda options: name_of(options.search.acquisition),
 )
 KERNEL = Part(
     "surrogate.kernel",
     "kernel",
     extensions.KERNELS,
     ("matern52", "matern32", "rbf", "additive"),
-    lambda options: options.surrogate.kernel,
+    lambda options: name_of(options.surrogate.kernel),
 )
 PARTS = (SURROGATE, KERNEL, ACQUISITION)
-
-
-def lend(value: Any) -> str:
-    """Let this process find a kernel, a surrogate or an acquisition, or its class, by its name; gives the name.
-
-    `Options().varied(**{"surrogate.kernel": lend(mine)})` then fits with it. What was lent before under the name is
-    forgotten. Raises ValueError for what is none of the three.
-    """
-    for part, method in ((KERNEL, "correlations"), (SURROGATE, "fit"), (ACQUISITION, "score")):
-        if callable(getattr(value, method, None)):
-            return extensions.lend(part.group, value)
-    raise ValueError(f"{value!r} is no kernel (correlations), no surrogate (fit) and no acquisition (score)")
 
 
 @dataclass(frozen=True)

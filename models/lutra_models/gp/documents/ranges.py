@@ -6,9 +6,10 @@ Options that were kept are read without these: what once served is computed agai
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from lutra_models.gp.options.reading import Room
 from lutra_models.gp.options.rooms import Options
 
 
@@ -133,7 +134,7 @@ def named(room: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Each option in a room with its dotted name, in their order."""
     for field in fields(room):
         value = getattr(room, field.name)
-        if is_dataclass(value):
+        if isinstance(value, Room):
             yield from named(value, f"{prefix}{field.name}.")
         else:
             yield f"{prefix}{field.name}", value

@@ -8,12 +8,13 @@ import json
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any, Literal
 
 from lutra_models.errors import InvalidOptions
 from lutra_models.gp.documents import parts
 from lutra_models.gp.documents.ranges import faults, range_of
+from lutra_models.gp.options.reading import Named, Room, name_of
 from lutra_models.gp.options.rooms import DEFAULT, Options
 
 Form = Literal["toml", "json"]
@@ -68,7 +69,7 @@ def _rooms(options: Options, default: Options) -> Iterator[str]:
 def _room(room: Any, default: Any, prefix: str) -> Iterator[str]:
     """Plain values first: in TOML what follows a table belongs to it."""
     docs = docstrings(type(room))
-    plain = [f.name for f in fields(room) if not is_dataclass(getattr(room, f.name))]
+    plain = [f.name for f in fields(room) if not isinstance(getattr(room, f.name), Room)]
     for name in plain:
         yield from _option(f"{prefix}.{name}", getattr(room, name), getattr(default, name), docs.get(name, ""))
     for name in (f.name for f in fields(room) if f.name not in plain):
@@ -99,6 +100,7 @@ def _comment(text: str) -> list[str]:
 
 def _plain(value: Any) -> str:
     """JSON's numbers, texts and lists are TOML's too."""
+    value = name_of(value) if isinstance(value, Named) else value
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 

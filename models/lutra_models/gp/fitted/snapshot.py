@@ -56,6 +56,7 @@ class Snapshot:
 
     @property
     def metrics(self) -> tuple[str, ...]:
+        """Those that it predicts."""
         return tuple(self.posteriors)
 
     def bare(self, metric: str) -> GaussianProcess | None:
@@ -68,7 +69,7 @@ class Snapshot:
         return np.hstack([self.encoding.features(codes), *columns])
 
     def predict(self, configurations: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
-        """Per configuration, a reading's distribution for each metric; `Prediction.without` names what is no knob here.
+        """Per configuration, a reading's distribution for each metric; `Prediction.unmodelled` names other settings.
 
         The same bits in every process, whatever else is asked with a configuration.
         """
@@ -147,6 +148,7 @@ class Snapshot:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Snapshot:
+        """The snapshot that `to_dict` wrote. Raises ValueError for a document of another format."""
         if data.get("format") not in _READABLE:
             raise ValueError(f"unknown snapshot format {data.get('format')!r}, expected {_FORMAT}")
         encoding = Encoding([knob_from_dict(k) for k in data["knobs"]])

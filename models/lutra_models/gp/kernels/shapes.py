@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lutra_models import extensions
+from lutra_models.gp.options.reading import Named
 
 Array = NDArray[np.float64]
 _ROOT3, _ROOT5 = math.sqrt(3.0), math.sqrt(5.0)
@@ -156,8 +157,13 @@ ADDITIVE = Additive("additive", MATERN52)
 KERNELS: tuple[Kernel, ...] = (MATERN52, MATERN32, RBF, ADDITIVE)
 
 
-def kernel(name: str) -> Kernel:
-    """Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension."""
+def kernel(name: str | Named) -> Kernel:
+    """The one of this name, or the one that is given.
+
+    Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension.
+    """
+    if not isinstance(name, str):
+        return cast(Kernel, name)
     for one in KERNELS:
         if one.name == name:
             return one

@@ -15,13 +15,13 @@ from statistics import NormalDist
 
 import numpy as np
 
-from lutra_models.advice import LookedAt, Reason, SearchOrigin
+from lutra_models.advice import Basis, Reason, SearchOrigin
 from lutra_models.evidence import Compared, Move, objection, undone
 from lutra_models.gp.learning.fit import ENOUGH
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.live.evident import Evident, evident
 from lutra_models.gp.live.shown import Shown
-from lutra_models.gp.live.words import improved, looked_at, nothing, of_evidence, returns
+from lutra_models.gp.live.words import basis, improved, nothing, of_evidence, returns
 from lutra_models.gp.options import Options
 from lutra_models.gp.search.careful import CAREFUL
 from lutra_models.gp.search.few_changes import with_few_changes
@@ -44,7 +44,7 @@ class Advised:
 
     origin: SearchOrigin
     configuration: Configuration
-    looked_at: LookedAt
+    basis: Basis
     reasons: tuple[Reason, ...] = ()
 
 
@@ -113,7 +113,7 @@ class _Live:
         self, origin: SearchOrigin, configuration: Configuration, verdict: str, reasons: tuple[Reason, ...] = ()
     ) -> Advised:
         gain = (0.0 if self.best is None else self.probable_gain(self.best)) if self._compares else None
-        told = looked_at(self.history.evidence, verdict, self.options.live, gain, self.evident.told)
+        told = basis(self.history.evidence, verdict, self.options.live, gain, self.evident.told)
         return Advised(origin, configuration, told, reasons)
 
     @cached_property

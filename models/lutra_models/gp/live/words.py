@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lutra_models.advice import LookedAt, Reason
+from lutra_models.advice import Basis, Reason
 from lutra_models.evidence import OF_THE_HOST, URGENT, Compared, Evidence, Finding, Ground, Move, TurnedDown
 from lutra_models.gp.options import Live
 from lutra_models.knobs import Configuration
@@ -112,9 +112,7 @@ def improved(before: Configuration, after: Configuration, objective: Objective, 
     return tuple(Reason(n, old, new, f"{n}: {why}.") for n, (old, new) in before.changes_to(after).items())
 
 
-def looked_at(
-    evidence: Evidence | None, verdict: str, options: Live, gain: float | None, told: Sequence[str]
-) -> LookedAt:
+def basis(evidence: Evidence | None, verdict: str, options: Live, gain: float | None, told: Sequence[str]) -> Basis:
     """What was looked at. Findings are the first lines, the most harmful first, then comes `verdict`. `gain` is what
     the model holds to be probable at least.
     """
@@ -122,7 +120,7 @@ def looked_at(
     lines = [headline(f) for f in found]
     symptoms = sum(f.ground != "outlying" for f in found)
     sentences = [verdict, *_of_symptoms(evidence, symptoms), *_of_rules(evidence), *_of_model(evidence, gain, options)]
-    return LookedAt(
+    return Basis(
         sentence="\n".join((*(line for line, _ in lines[:HEADLINES]), " ".join(sentences))),
         symptoms=evidence.evaluated if evidence else 0,
         shown=symptoms,

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from lutra_models.digest import fingerprint
-from lutra_models.gp.options.reading import laid_over, renamed
+from lutra_models.gp.options.reading import Named, Room, laid_over, renamed
 
 
 @dataclass(frozen=True)
-class Targets:
+class Targets(Room):
     """How readings become what a surrogate is fitted to."""
 
     lift: float = 0.1
@@ -50,7 +50,7 @@ class Targets:
 
 
 @dataclass(frozen=True)
-class Belief:
+class Belief(Room):
     """The prior of each length-scale, relative to that of Hvarfner et al.: its median times e^`shift`."""
 
     shift: float
@@ -58,13 +58,13 @@ class Belief:
 
 
 @dataclass(frozen=True)
-class Surrogates:
+class Surrogates(Room):
     """How posteriors are fitted."""
 
-    name: str = "gpy"
-    """One of `surrogate.table.SURROGATES`."""
-    kernel: str = "matern52"
-    """One of `kernels.shapes.KERNELS`: how the correlation of two configurations falls with their distance."""
+    name: str | Named = "gpy"
+    """One of `surrogate.table.SURROGATES`, or a surrogate."""
+    kernel: str | Named = "matern52"
+    """One of `kernels.shapes.KERNELS`, or a kernel: how the correlation of two configurations falls with distance."""
     broad: Belief = Belief(0.0, math.sqrt(3.0))
     """For searching: a knob matters little until the data say otherwise …"""
     local: Belief = Belief(-3.0, math.sqrt(3.0))
@@ -90,7 +90,7 @@ class Surrogates:
 
 
 @dataclass(frozen=True)
-class Drifts:
+class Drifts(Room):
     """What counts as a change of all readings over a session's time; see `surrogate.drift`."""
 
     size: float = 0.3
@@ -112,7 +112,7 @@ class Drifts:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Room):
     """What intervals are scaled by, so that nine of ten readings lie inside; see `surrogate.calibration`."""
 
     worse: float = 1.4
@@ -140,7 +140,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Transfer:
+class Transfer(Room):
     """How far past workloads are believed."""
 
     slope: float = 0.9
@@ -182,7 +182,7 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Effort:
+class Effort(Room):
     """How far candidates are improved by local steps: rounds, steps per round, and how much they shrink by round."""
 
     rounds: int
@@ -191,11 +191,11 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Room):
     """Which configuration comes next."""
 
-    acquisition: str = "log_ei"
-    """One of `search.acquisition.ACQUISITIONS`."""
+    acquisition: str | Named = "log_ei"
+    """One of `search.acquisition.ACQUISITIONS`, or an acquisition."""
     opening_trials: int = 6
     """Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
     opening_candidates: int = 64
@@ -247,7 +247,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Start:
+class Start(Room):
     """How far the rule-based start is believed to be near the best."""
 
     weight: float = 1.0
@@ -261,7 +261,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Safety:
+class Safety(Room):
     """What a safe recommendation is."""
 
     probability: float = 0.95
@@ -279,7 +279,7 @@ class Safety:
 
 
 @dataclass(frozen=True)
-class Live:
+class Live(Room):
     """What is worth proposing to the operator of a live database."""
 
     least_strength: float = 0.4
@@ -300,8 +300,11 @@ FORMER_NAMES = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """Everything that steers the recommender."""
+class Options(Room):
+    """Everything that steers the recommender: `Options(search=Search(opening_trials=8))`.
+
+    `print(lutra_models.gp.documents.toml(Options()))` lists each option with its meaning and its range.
+    """
 
     targets: Targets = field(default_factory=Targets)
     surrogate: Surrogates = field(default_factory=Surrogates)
@@ -322,10 +325,6 @@ class Options:
         """A stable digest of every number."""
         return fingerprint(self.to_dict())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON-able values."""
-        return asdict(self, dict_factory=_plain)
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
         """The options that `to_dict` wrote, also under former names; what it does not name keeps its default.
@@ -336,7 +335,10 @@ class Options:
         return read
 
     def varied(self, **values: Any) -> Options:
-        """With other values by dotted names: `varied(**{"search.opening_trials": 8})`. Raises ValueError."""
+        """With other values by room: `varied(search={"opening_trials": 8})`. Raises ValueError.
+
+        A dotted name does the same for what a command line has: `varied(**{"search.opening_trials": 8})`.
+        """
         options = self
         for name, value in values.items():
             nested: Any = value
@@ -345,9 +347,39 @@ class Options:
             options = laid_over(options, nested)
         return options
 
+    def using(
+        self,
+        *,
+        surrogate: str | Named | None = None,
+        kernel: str | Named | None = None,
+        acquisition: str | Named | None = None,
+    ) -> Options:
+        """With these parts in place of their own, each the object itself or its name; None keeps what there is.
 
-def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in pairs}
+        Raises TypeError for an object that is no such part.
+        """
+        given = {"surrogate": surrogate, "kernel": kernel, "acquisition": acquisition}
+        options = self
+        for kind, part in given.items():
+            if part is not None:
+                room, option, method = _PARTS[kind]
+                if not isinstance(part, str) and (isinstance(part, type) or not callable(getattr(part, method, None))):
+                    raise TypeError(f"{kind}: expected a name or an object with {method}(…), got {part!r:.80}")
+                options = laid_over(options, {room: {option: part}})
+        return options
+
+    @property
+    def holds_objects(self) -> bool:
+        """Whether a part is an object: the fingerprint knows its name alone."""
+        return any(not isinstance(getattr(getattr(self, room), option), str) for room, option, _ in _PARTS.values())
+
+
+_PARTS = {
+    "surrogate": ("surrogate", "name", "fit"),
+    "kernel": ("surrogate", "kernel", "correlations"),
+    "acquisition": ("search", "acquisition", "score"),
+}
+"""Where the options have a part of the recommender, and the method by which it is one."""
 
 
 def _differing(usual: Mapping[str, Any], own: Mapping[str, Any], room: str = "") -> Iterator[str]:

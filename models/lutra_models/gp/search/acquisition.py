@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from scipy.special import erfcx, ndtr
 
 from lutra_models import extensions
+from lutra_models.gp.options.reading import Named
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.probability import log_probability_above
 
@@ -41,8 +42,13 @@ class Formula:
     score: Callable[[Array, Array, float], Array]
 
 
-def acquisition(name: str) -> Acquisition:
-    """Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension."""
+def acquisition(name: str | Named) -> Acquisition:
+    """The one of this name, or the one that is given.
+
+    Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension.
+    """
+    if not isinstance(name, str):
+        return cast(Acquisition, name)
     for one in ACQUISITIONS:
         if one.name == name:
             return one

@@ -50,7 +50,7 @@ class AroundStart:
 
 def around_start(history: History, encoding: Encoding, options: Start) -> AroundStart | None:
     """Around the history's first start that rules allow; None without one, or where it was not read or read worse."""
-    start = next((s for s in history.starts if initial_design.legal(history, s)), None)
+    start = next((s for s in history.warm_starts if initial_design.legal(history, s)), None)
     if start is None or not _read_better(history, start):
         return None
     return AroundStart(encoding, encoding.snap(encoding.codes([start]))[0], options)

@@ -37,9 +37,9 @@ def with_few_starts(history: History, most: int) -> History:
     origin = encoding.encode([reference])
     starts = [
         _shorter(encoding, start, reference, most, lambda codes: initial_design.spread(encoding, codes, origin))
-        for start in history.starts
+        for start in history.warm_starts
     ]
-    return replace(history, starts=tuple(s for s in starts if initial_design.legal(history, s)))
+    return replace(history, warm_starts=tuple(s for s in starts if initial_design.legal(history, s)))
 
 
 def with_few_changes(

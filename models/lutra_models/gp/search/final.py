@@ -17,13 +17,13 @@ from lutra_models.knobs import Configuration
 class Final:
     """Whether it is a choice of the search or where the session began, and the configuration.
 
-    `shortened_from` is the best by posterior where one with fewer changes is chosen instead; `curve` says what few
+    `simplified_from` is the best by posterior where one with fewer changes is chosen instead; `curve` says what few
     settings of that best give.
     """
 
     origin: FinalOrigin
     configuration: Configuration
-    shortened_from: Configuration | None = None
+    simplified_from: Configuration | None = None
     curve: tuple[Share, ...] = ()
 
     def instead(self, configuration: Configuration, baseline: Configuration | None) -> Final:

@@ -22,7 +22,7 @@ def opening(history: History, with_starts: bool = True) -> tuple[SearchOrigin, C
     """The first of current and starts that was neither tried nor proposed, with its origin; None where all were."""
     tried = {o.configuration for o in history.observations} | set(history.pending)
     named: list[tuple[SearchOrigin, Configuration]] = [("current", history.current)] if history.current else []
-    named += [("rule_based", start) for start in history.starts if with_starts or not named]
+    named += [("rule_based", start) for start in history.warm_starts if with_starts or not named]
     for i, (origin, configuration) in enumerate(named):
         if configuration and configuration not in tried and (i == 0 or legal(history, configuration)):
             return origin, configuration

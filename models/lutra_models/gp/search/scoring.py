@@ -49,7 +49,7 @@ def score_of(history: History, learned: Learned, ranked: list[Configuration], do
 def field_of(history: History, encoding: Encoding, options: Search) -> Field:
     """What was neither tried nor proposed and no rule refuses, with what was sound so far to draw others towards."""
     known = {o.configuration for o in history.observations} | set(history.pending)
-    sound = [c for c in (history.current, *history.starts) if c is not None and initial_design.legal(history, c)]
+    sound = [c for c in (history.current, *history.warm_starts) if c is not None and initial_design.legal(history, c)]
     sound += [c for c in dict.fromkeys(o.configuration for o in history.completed) if initial_design.legal(history, c)]
 
     def allowed(configuration: Configuration) -> bool:
@@ -64,7 +64,7 @@ def field_of(history: History, encoding: Encoding, options: Search) -> Field:
         encoding.codes(distinct),
         pinned=_held(history, encoding),
         standing=standing,
-        answers=history.answers,
+        answers=history.server_rounding,
         options=options,
         held=history.held,
         space=history.space,

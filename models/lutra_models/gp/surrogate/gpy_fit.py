@@ -126,7 +126,7 @@ def gpy_model(readings: Readings, problem: Problem, point: Array) -> Any:
     noise = _SharedNoise(problem.share, noise_variance)
     x = np.hstack([readings.x, readings.trends])
     model = GPy.core.GP(x, problem.z[:, None], kernel, noise, inference_method=ExactGaussianInference())
-    near = _near(model, readings)
+    near = _near(model, p)
     if p:
         model.kern.parts[1].fix(warning=False)
     near.lengthscale.set_prior(_Prior(problem.lengthscale), warning=False)
@@ -145,13 +145,13 @@ def _kernel(problem: Problem, variance: float, scales: Array) -> Any:
     return _Kernel(problem.kernel, variance, scales)
 
 
-def _near(model: Any, readings: Readings) -> Any:
-    """The model's own kernel of the features: GPy sums copies of kernels."""
-    return model.kern.parts[0] if readings.trends.shape[1] else model.kern
+def _near(model: Any, trends: int) -> Any:
+    """The model's own copy of the kernel: GPy copies the parts of a sum."""
+    return model.kern.parts[0] if trends else model.kern
 
 
 def _posterior(model: Any, problem: Problem, readings: Readings) -> GaussianProcess:
-    near = _near(model, readings)
+    near = _near(model, readings.trends.shape[1])
     covariance = Scaled(problem.kernel, np.array(near.lengthscale, dtype=float), float(near.variance[0]))
     return posterior_at(readings, covariance, float(model.likelihood.variance[0]))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from lutra_models import extensions
+from lutra_models.gp.options.reading import Named
 from lutra_models.gp.surrogate.base import Surrogate
 from lutra_models.gp.surrogate.gpy_fit import GPY
 from lutra_models.gp.surrogate.numpy_fit import NUMPY
@@ -10,8 +13,13 @@ from lutra_models.gp.surrogate.numpy_fit import NUMPY
 SURROGATES: tuple[Surrogate, ...] = (GPY, NUMPY)
 
 
-def surrogate(name: str) -> Surrogate:
-    """Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension."""
+def surrogate(name: str | Named) -> Surrogate:
+    """The one of this name, or the one that is given.
+
+    Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension.
+    """
+    if not isinstance(name, str):
+        return cast(Surrogate, name)
     for one in SURROGATES:
         if one.name == name:
             return one

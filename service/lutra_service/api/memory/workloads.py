@@ -18,7 +18,7 @@ from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Workload
 from lutra_service.db.store import UnitOfWork
 
-router = APIRouter(route_class=GuardedRoute, tags=["memory"])
+router = APIRouter(route_class=GuardedRoute, tags=["workloads"])
 Engine = Annotated[str | None, Query(max_length=40, description="Only workloads of this engine.")]
 DatabaseId = Annotated[str | None, Query(max_length=40, description="Only workloads of this database.")]
 HISTORY: dict[int | str, dict[str, Any]] = {

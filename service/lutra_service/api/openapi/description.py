@@ -23,7 +23,7 @@ TAGS = {
     "observations": "All that was measured, as data sets: JSON lines, CSV, Parquet.",
     "predictions": "What-if: the p99 and QPS of given settings.",
     "models": "Model versions: register, score, run in the shadow, promote, roll back.",
-    "memory": "The workloads of the fleet: signatures, what each taught, which resemble which.",
+    "workloads": "The workloads of the fleet: signatures, what each taught, which resemble which.",
     "protection": "Guardrails, their events, and maintenance windows.",
     "tokens": "Who may do what.",
     "audit": "Who did what, and when.",

@@ -195,7 +195,7 @@ class RecommendationRow(Table):
     with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
     of its changes give; `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is
     the reading without which its window may be ended early, and `ended_early` the bound of one that was. `looked_at` is
-    what a recommendation on a live database rests on (`lutra_models.advice.LookedAt`). `turned_down` is what somebody
+    what a recommendation on a live database rests on (`lutra_models.advice.Basis`). `turned_down` is what somebody
     did not want of it, or not any more (`lutra_models.evidence.TurnedDown`), and `reason` why. `judgement` is what it
     did at like load (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it
     as a directive; one that was withdrawn after that keeps its state until this agent's outcome is known.

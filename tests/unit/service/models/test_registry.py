@@ -210,7 +210,7 @@ def test_what_a_worker_lacks_the_version_before_computes(tmp_path: Path) -> None
 def test_what_does_not_pass_the_suite_is_not_promoted(service: Service) -> None:
     made = registered(service, {"surrogate": {"name": "toygp_broken"}}, "broken")["id"]
     assert "was not scored" in service.ask("POST", f"/v1/models/{made}/promote").json()["detail"]
-    told = worker.conformance({"options": Options().varied(**{"surrogate.name": "toygp_broken"}).to_dict()})
+    told = worker.conformance({"options": Options().using(surrogate="toygp_broken").to_dict()})
     card = scorecard([], told["conformance"])
     service.store.write(lambda unit: unit.models.change(made, scorecard=card, scored_at=unit.now))
     refused = service.ask("POST", f"/v1/models/{made}/promote").json()

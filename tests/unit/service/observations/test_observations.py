@@ -141,10 +141,10 @@ def test_parquet_without_pyarrow_says_what_to_do(service: Service, shop: str, mo
 
 def test_a_frame_holds_rows_of_different_settings_and_metrics(service: Service, shop: str) -> None:
     client = Client(http=service.client, token=service.headers["Authorization"].removeprefix("Bearer "))
-    frame = client.list_observations().to_frame()
+    frame = client.observations.list().to_frame()
     told = lines(service, FLEET)
     assert list(frame.id) == [row["id"] for row in told]
     assert list(frame["setting.work_mem"]) == [row["settings"]["work_mem"] for row in told]
     assert frame["metric.qps"].isna().sum() == sum("qps" not in row["metrics"] for row in told)
     assert str(frame.end.dt.tz) == "UTC"
-    assert client.list_observations(metric=["nothing.there"]).to_frame().failure.notna().all()
+    assert client.observations.list(metric=["nothing.there"]).to_frame().failure.notna().all()

@@ -105,7 +105,7 @@ def test_what_the_server_cuts_is_part_of_what_recommend_sees(service: Service, a
     window = agent.window(qps=1000.0, tps=200.0, p99_ms=12.0)
     agent.send(agent.report(outcomes=[outcome], measures=directive["id"], **window))
     history = serial.history_from_dict(service.take("GET", f"/v1/sessions/{session['id']}/history"))
-    assert history.answers == {"work_mem": ((asked, made),)}
+    assert history.server_rounding == {"work_mem": ((asked, made),)}
     assert serial.history_from_dict(serial.history_to_dict(history)).key == history.key
 
 
