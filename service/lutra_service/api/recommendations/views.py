@@ -7,7 +7,7 @@ from dataclasses import asdict
 from lutra_service.api.recommendations.prediction_schemas import PredictionsAnswer
 from lutra_service.api.recommendations.schemas import RecommendationAnswer
 from lutra_service.app.access import audit
-from lutra_service.app.lifecycle.withdrawal import OPEN
+from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.recommendations import change_set, directives, provenance, trial_record
 from lutra_service.app.recommendations.what_if import WhatIf
 from lutra_service.common import serialize
@@ -29,8 +29,10 @@ def shown(unit: UnitOfWork, record: Recommendation) -> RecommendationAnswer:
             "curve": record.curve or [],
             "leans_on": provenance.leans_on(unit, record),
             "failed": trial_record.failure(record),
+            "failure": record.failure and record.failure.to_dict(),
+            "error": withdrawal.error(record),
             "outcome": record.outcome and record.outcome.shown,
-            "warnings": warnings if record.state in OPEN else warnings and change_set.lasting(warnings),
+            "warnings": warnings if record.state in withdrawal.OPEN else warnings and change_set.lasting(warnings),
             "waits": directives.waits(unit, record),
             "decided_by_name": record.decided_by and audit.named(unit, record.decided_by),
             "confirmed_at": record.confirmed_at,

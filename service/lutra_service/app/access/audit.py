@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from lutra_models.errors import printable
+from lutra_models.errors import Party, printable
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.common.actor import Actor, current_actor
@@ -132,6 +132,11 @@ def named(unit: UnitOfWork, by: str | None) -> str:
     """The name of the token that decided, or who else did."""
     token = None if by is None else unit.tokens.find(by)
     return by or SERVICE if token is None else token.name
+
+
+def party(by: str | None) -> Party:
+    """What kind of somebody decided: the service, by itself or for a session, or an operator."""
+    return Party.SERVICE if by in (None, SERVICE, AUTOMATIC) else Party.OPERATOR
 
 
 def moved(row: Recommendation, back: bool = False) -> dict[str, list[str]]:

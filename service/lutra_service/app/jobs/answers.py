@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutra_models.errors import DecisionCode, Failure, Party
 from lutra_models.knobs import Configuration
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -130,9 +131,10 @@ def _gather(
 
 def _end(unit: UnitOfWork, waiting: list[Recommendation], into: str) -> None:
     """One proposal holds what needs a restart: what was only proposed before is in it."""
+    failure = Failure(DecisionCode.GATHERED, f"gathered into {into}", Party.SERVICE)
     for row in waiting:
         if row.state == State.PROPOSED:
-            unit.recommendations.step(row, State.EXPIRED, error=f"gathered into {into}", ended_at=unit.now)
+            unit.recommendations.step(row, State.EXPIRED, failure=failure, ended_at=unit.now)
             unit.publish(row.id, row.session_id)
 
 

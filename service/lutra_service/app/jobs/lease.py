@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from lutra_models.errors import BrokenExtension, LutraError, MissingExtension, SpaceExhausted
+from lutra_models.errors import ApplyCode, ComputeCode, Failure, FailureCode, LutraError, MeasureCode, Party
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
@@ -23,7 +23,6 @@ from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
-NOT_INSTALLED = tuple(f"{error.code}: " for error in (MissingExtension, BrokenExtension))
 MEASUREMENT_LATE = timedelta(hours=2)
 
 
@@ -58,7 +57,8 @@ def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
         return
     attempts = found[0].attempts + 1
     if attempts >= max_attempts:
-        give_up(unit, id_, f"the computation was lost {attempts} times: {why}")
+        message = f"the computation was lost {attempts} times: {why}"
+        _give_up(unit, id_, Failure(ComputeCode.LOST, message, Party.WORKER))
     else:
         unit.recommendations.change(id_, attempts=attempts, lease_until=None)
 
@@ -81,7 +81,7 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in space}
         configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
     except LutraError as error:
-        give_up(unit, id_, f"{error.code}: {error}")
+        _give_up(unit, id_, Failure.of(error, Party.SERVICE))
         return
     answers.take(unit, recommendation, session, at, configuration, result)
     shadows.begin(unit, unit.recommendations.get(id_))
@@ -89,7 +89,12 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         advance(unit, unit.databases.get(recommendation.database_id), unit.sessions.get(session.id))
 
 
-def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
+def give_up(unit: UnitOfWork, id_: str, error: LutraError) -> None:
+    """What computed it says that it cannot be computed."""
+    _give_up(unit, id_, Failure.of(error, Party.WORKER))
+
+
+def _give_up(unit: UnitOfWork, id_: str, failure: Failure) -> None:
     """It will not be computed again; an automatic session pauses, for the same question has the same answer.
 
     One whose space has nothing left to try goes on to its end. What a worker could not compute for want of a package,
@@ -99,14 +104,14 @@ def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
     if found is None:
         return
     recommendation, session = found
-    if error.startswith(NOT_INSTALLED) and former.takes_over(unit, recommendation, error):
+    if failure.code.is_not_installed and former.takes_over(unit, recommendation, failure):
         return
-    unit.recommendations.step(recommendation, State.FAILED, error=error[:1000], ended_at=unit.now, lease_until=None)
+    unit.recommendations.step(recommendation, State.FAILED, failure=failure, ended_at=unit.now, lease_until=None)
     unit.publish(id_, recommendation.database_id, recommendation.session_id)
-    if error.startswith(f"{SpaceExhausted.code}: "):
+    if failure.code is ComputeCode.SPACE_EXHAUSTED:
         advance(unit, unit.databases.get(recommendation.database_id), session)
         return
-    pause(unit, session, f"{id_} could not be computed: {error}")
+    pause(unit, session, f"{id_} could not be computed: {failure.text}")
 
 
 def release(unit: UnitOfWork, id_: str) -> None:
@@ -133,11 +138,18 @@ def end_overdue(unit: UnitOfWork, id_: str) -> None:
     if withdrawal.is_given(row):
         withdrawal.end_unanswered(unit, row)
     else:
-        to, error = (State.FAILED, "no measurement came") if row.state == State.APPLIED else (State.EXPIRED, "expired")
-        unit.recommendations.step(row, to, error=error, ended_at=unit.now)
+        to, code, message = _lapsed(row)
+        failure = Failure(code, message, Party.SERVICE)
+        unit.recommendations.step(row, to, failure=failure, ended_at=unit.now)
         audit.decision(unit, "recommendation.expire", row, audit.SERVICE)
         unit.publish(row.id, row.database_id, row.session_id)
     advance(unit, database)
+
+
+def _lapsed(row: Recommendation) -> tuple[State, FailureCode, str]:
+    if row.state == State.APPLIED:
+        return State.FAILED, MeasureCode.NO_MEASUREMENT, "no measurement came"
+    return State.EXPIRED, ApplyCode.EXPIRED, ""
 
 
 def _computing(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Session | None] | None:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from lutra_models.digest import fingerprint
+from lutra_models.errors import LutraError
 from lutra_models.scores import scorecard
 
 from lutra_service.app.jobs.job import Job
@@ -76,15 +77,16 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         _add(unit, found, told)
 
 
-def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
+def give_up(unit: UnitOfWork, id_: str, error: LutraError) -> None:
     """A session that a version cannot be scored on counts as one; anything else ends the job."""
     found = unit.model_jobs.get(id_)
     if found.state != "waiting":
         return
+    told = f"{error.code}: {error}"[:1000]
     if found.kind == "score" and found.results:
-        _add(unit, found, {"failed": error[:1000]})
+        _add(unit, found, {"failed": told})
     else:
-        _end(unit, found, state="failed", error=error[:1000])
+        _end(unit, found, state="failed", error=told)
 
 
 def lose(unit: UnitOfWork, id_: str, why: str) -> None:

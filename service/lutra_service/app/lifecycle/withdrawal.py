@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from lutra_models.errors import ApplyCode, Failure, Party
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
@@ -26,18 +28,23 @@ SETTLED_AFTER = timedelta(minutes=1)
 NO_ANSWER = "its agent never answered"
 
 
-def withdraw(unit: UnitOfWork, row: Recommendation, by: str, why: str = "", **values: Any) -> None:
+def withdraw(unit: UnitOfWork, row: Recommendation, by: str, failure: Failure, **values: Any) -> None:
     """`values` are set where it ends now. One that was withdrawn before stays so."""
     if is_given(row):
         if row.withdrawn_at is not None:
             return
-        message = ": ".join(filter(None, (why, UNDER_WAY)))[:1000]
-        unit.recommendations.change(row.id, withdrawn_at=unit.now, withdrawn_by=by, error=message)
+        unit.recommendations.change(row.id, withdrawn_at=unit.now, withdrawn_by=by, failure=failure)
     else:
-        ended = {"ended_at": unit.now, "error": why[:1000] or None, **values}
+        ended = {"ended_at": unit.now, "failure": failure, **values}
         unit.recommendations.step(row, State.EXPIRED if row.state in UNPROPOSED else State.REJECTED, **ended)
-    audit.decision(unit, "recommendation.reject", row, by, why=why)
+    audit.decision(unit, "recommendation.reject", row, by, why=failure.text)
     unit.publish(row.id, row.database_id, row.session_id)
+
+
+def error(row: Recommendation) -> str | None:
+    """Why it came to nothing or was undone, for people; with what is still to come of one that its agent holds."""
+    under_way = row.state == State.APPROVED and row.withdrawn_at is not None
+    return ": ".join(filter(None, (row.error, UNDER_WAY))) if under_way else row.error
 
 
 def is_given(row: Recommendation) -> bool:
@@ -76,8 +83,9 @@ def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any]
         audit.happened(unit, row, State.APPLIED, audit.BY_HAND, "found active", outcome=found, applied_at=unit.now)
     else:
         to = State.EXPIRED if row.withdrawn_at is None else State.REJECTED
-        error = "; ".join(filter(None, ((row.error or to).removesuffix(f": {UNDER_WAY}"), why)))
-        unit.recommendations.step(row, to, error=error[:1000], ended_at=unit.now)
+        known = row.failure or Failure(ApplyCode.EXPIRED, "", Party.SERVICE)
+        failure = replace(known, message="; ".join(filter(None, (known.message, why))))
+        unit.recommendations.step(row, to, failure=failure, ended_at=unit.now)
         audit.decision(unit, "recommendation.expire", row, SERVICE)
     unit.publish(row.id, row.database_id, row.session_id)
 

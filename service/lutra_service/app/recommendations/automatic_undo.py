@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
-from lutra_models.errors import LutraError
+from lutra_models.errors import DecisionCode, Failure, LutraError
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
@@ -29,7 +30,8 @@ def undo_withdrawn(unit: UnitOfWork, database: Database) -> None:
             audit.happened(unit, row, State.REVERTED, by, why, ended_at=unit.now)
             unit.publish(row.id, row.session_id)
         elif not backs and not _rollback_pending(unit, database):
-            _undo(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active")
+            by, why = row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active"
+            _undo(unit, row, by, Failure(DecisionCode.WITHDRAWN, why, audit.party(by)))
 
 
 def undo_forgotten(unit: UnitOfWork, database: Database, report: Report) -> None:
@@ -38,19 +40,19 @@ def undo_forgotten(unit: UnitOfWork, database: Database, report: Report) -> None
         _undo(unit, row, SERVICE, outcomes.LOST)
 
 
-def _undo(unit: UnitOfWork, row: Recommendation, by: str, why: str) -> None:
+def _undo(unit: UnitOfWork, row: Recommendation, by: str, known: Failure) -> None:
     """A report is stored all the same where its undo fails: the recommendation says why."""
     try:
         back = decide.take_back(unit, row.id, by)
     except (LutraError, LookupError, ValueError) as error:
-        message = f"{why}, but cannot be undone: {error}"[:1000]
-        if message != row.error:
+        failure = replace(known, message=f"{known.message}, but cannot be undone: {error}")
+        if failure != row.failure:
             log.error("%s cannot be undone: %s", row.id, error)
     else:
-        message = f"{why}; {back.id} undoes it"
+        failure = replace(known, message=f"{known.message}; {back.id} undoes it")
         if row.session_id is not None:
-            unit.sessions.change(row.session_id, message=message)
-    unit.recommendations.change(row.id, error=message)
+            unit.sessions.change(row.session_id, message=failure.text)
+    unit.recommendations.change(row.id, failure=failure)
     unit.publish(row.id, row.session_id)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 
-from lutra_models.errors import IllegalTransition, InvalidConfiguration
+from lutra_models.errors import DecisionCode, Failure, IllegalTransition, InvalidConfiguration, Party
 from lutra_models.knobs import Configuration, Value
 from lutra_models.lifecycle import Origin, advance_recommendation
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -29,6 +29,7 @@ from lutra_service.db.store import UnitOfWork
 
 APPROVAL_LASTS = timedelta(hours=24)
 UNDER_WAY = (State.APPROVED, State.APPLIED)
+REJECTED = Failure(DecisionCode.REJECTED, "", Party.OPERATOR)
 
 
 def approve(
@@ -106,7 +107,7 @@ def _subset(
     configuration = admitted(unit, at, part_of, known_to_run(whole, session))
     if at.waits is not None and whole.restart_needed:
         configuration = configuration.restrict(c.name for c in at.live.changes(configuration))
-    _step(unit, whole, State.REJECTED, decided_at=unit.now, decided_by=by, ended_at=unit.now)
+    _step(unit, whole, State.REJECTED, failure=REJECTED, decided_at=unit.now, decided_by=by, ended_at=unit.now)
     turned_down.remember(unit, whole, "left_out", reason, changed - set(names))
     part = propose(
         unit,
@@ -141,7 +142,7 @@ def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Re
     advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.withdrawn_at is not None:
         raise IllegalTransition(f"{id_} was withdrawn already: {withdrawal.UNDER_WAY}")
-    withdrawal.withdraw(unit, recommendation, by, decided_at=unit.now, decided_by=by)
+    withdrawal.withdraw(unit, recommendation, by, REJECTED, decided_at=unit.now, decided_by=by)
     turned_down.remember(unit, recommendation, "rejected", reason)
     return unit.recommendations.get(id_)
 
@@ -193,8 +194,9 @@ def _way_back(
         state=State.APPROVED,
         decided_by=by,
     )
+    failure = Failure(DecisionCode.WITHDRAWN, f"withdrawn by the rollback of {recommendation.id}", audit.party(by))
     for other in others:
-        withdrawal.withdraw(unit, other, by, f"withdrawn by the rollback of {recommendation.id}")
+        withdrawal.withdraw(unit, other, by, failure)
     changes = _undone(at, back.changes or (), recommendation.changes or ())
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
     pause(unit, session, f"paused by the rollback of {recommendation.id}")

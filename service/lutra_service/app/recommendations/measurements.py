@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from lutra_models.errors import ApplyCode, Failure
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
@@ -36,7 +37,7 @@ def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
     if recommendation.state not in (State.APPLIED, State.REVERTED, State.FAILED, State.REFUSED):
         return
     if report.failure is not None:
-        _failed(unit, recommendation, report.failure)
+        _failed(unit, recommendation, Failure.told(report.failure))
     elif recommendation.state == State.APPLIED:
         measured = _measured(unit, recommendation, lab=report.measures is not None)
         if report.ended_early is not None:
@@ -54,11 +55,11 @@ def _provisional(recommendation: Recommendation) -> bool:
     return recommendation.outcome is not None and recommendation.outcome.is_provisional
 
 
-def _failed(unit: UnitOfWork, recommendation: Recommendation, failure: str) -> None:
+def _failed(unit: UnitOfWork, recommendation: Recommendation, failure: Failure) -> None:
     if recommendation.state == State.APPLIED:
-        unit.recommendations.step(recommendation, State.FAILED, error=failure, ended_at=unit.now)
-    elif recommendation.error is None or failure == "did_not_start":
-        unit.recommendations.change(recommendation.id, error=failure)
+        unit.recommendations.step(recommendation, State.FAILED, failure=failure, ended_at=unit.now)
+    elif recommendation.failure is None or failure.code is ApplyCode.DID_NOT_START:
+        unit.recommendations.change(recommendation.id, failure=failure)
 
 
 def _measured(unit: UnitOfWork, recommendation: Recommendation, lab: bool) -> Document | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from lutra_models.errors import ApplyCode, DecisionCode, Failure, Party
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Outcome, Report
@@ -22,21 +23,12 @@ from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
-PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed")
-"""Refusals after which asking for the next trial at once is of no use."""
-ABOUT_VALUES = (
-    "memory_budget_exceeded",
-    "limit_exceeded",
-    "durability_not_allowed",
-    "setting_shadowed",
-    "invalid_value",
-    "unknown_setting",
-    "did_not_start",
-    "not_active_after_apply",
+LOST = Failure(
+    DecisionCode.STATE_LOST,
+    "its agent lost its state before this was confirmed, and could not undo it",
+    Party.SERVICE,
 )
-"""What the same settings meet again on the same server."""
-LOST = "its agent lost its state before this was confirmed, and could not undo it"
-ELSEWHERE = "another server took over before this was confirmed"
+REPLACED = Failure(DecisionCode.SERVER_REPLACED, "another server took over before this was confirmed", Party.SERVICE)
 
 
 def record_outcome(unit: UnitOfWork, database: Database, outcome: Outcome, holder: Holder) -> None:
@@ -74,20 +66,20 @@ def _late(unit: UnitOfWork, database: Database, ended: Recommendation, outcome: 
 
 def _first(unit: UnitOfWork, database: Database, approved: Recommendation, outcome: Outcome, holder: Holder) -> None:
     if outcome.state in ("refused", "failed"):
-        to, error, by = State(outcome.state), _error(outcome), audit.agent(holder.agent)
-        ended = {"outcome": ChangeOutcome.told(outcome), "error": error, "ended_at": unit.now}
-        audit.happened(unit, approved, to, by, error, **ended)
-        _remember(unit, approved, outcome)
-        if outcome.code in PAUSING:
-            pause(unit, unit.sessions.of(approved), f"{approved.id} was refused: {error}")
+        to, failure, by = State(outcome.state), _failure(outcome), audit.agent(holder.agent)
+        ended = {"outcome": ChangeOutcome.told(outcome), "failure": failure, "ended_at": unit.now}
+        audit.happened(unit, approved, to, by, failure.text, **ended)
+        _remember(unit, approved, to, failure)
+        if failure.code.pauses:
+            pause(unit, unit.sessions.of(approved), f"{approved.id} was refused: {failure.text}")
         return
     _applied(unit, database, approved, outcome, holder)
 
 
-def _remember(unit: UnitOfWork, row: Recommendation, outcome: Outcome) -> None:
+def _remember(unit: UnitOfWork, row: Recommendation, to: State, failure: Failure) -> None:
     """What stands against its settings themselves. A way back is not held against the settings that it leads to."""
-    if outcome.code in ABOUT_VALUES and row.kind != Kind.ROLLBACK:
-        turned_down.remember(unit, row, "refused" if outcome.state == "refused" else "failed", _error(outcome))
+    if failure.code.is_about_values and row.kind != Kind.ROLLBACK:
+        turned_down.remember(unit, row, "refused" if to == State.REFUSED else "failed", failure.text)
 
 
 def _applied(unit: UnitOfWork, database: Database, row: Recommendation, outcome: Outcome, holder: Holder) -> None:
@@ -113,17 +105,18 @@ def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcom
 def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
-    ended = {"outcome": told, "error": _error(outcome), "ended_at": unit.now}
-    audit.happened(unit, recommendation, State.REVERTED, _who_undid(outcome, holder, events), _error(outcome), **ended)
-    if outcome.code == "guardrail":
+    failure = _failure(outcome)
+    ended = {"outcome": told, "failure": failure, "ended_at": unit.now}
+    audit.happened(unit, recommendation, State.REVERTED, _who_undid(outcome, holder, events), failure.text, **ended)
+    if failure.code is ApplyCode.GUARDRAIL:
         turned_down.remember(unit, recommendation, "reverted", outcome.message)
-    elif outcome.code == "did_not_start":
-        _remember(unit, recommendation, outcome)
-    undone(unit, recommendation, f"a guard undid {recommendation.id}: {_error(outcome)}")
+    elif failure.code is ApplyCode.DID_NOT_START:
+        _remember(unit, recommendation, State.REVERTED, failure)
+    undone(unit, recommendation, f"a guard undid {recommendation.id}: {failure.text}")
 
 
 def _who_undid(outcome: Outcome, holder: Holder, events: Sequence[Document]) -> str:
-    if outcome.code == "guardrail":
+    if outcome.code is ApplyCode.GUARDRAIL:
         names = dict.fromkeys(event["guard"] for event in reversed(events))
         return " and ".join(audit.guard(name) for name in names) or f"a guard of {audit.agent(holder.agent)}"
     return audit.ON_HOST if outcome.code is None else audit.agent(holder.agent)
@@ -151,10 +144,11 @@ def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED, State.CONFIRMED)):
         if not _undone_by(applied, parent, later):
             continue
-        error = f"undone by the rollback of {applied.parent_id}"
-        audit.happened(unit, later, State.REVERTED, by, error, error=error, ended_at=unit.now)
+        why = f"undone by the rollback of {applied.parent_id}"
+        failure = Failure(DecisionCode.ROLLED_BACK, why, audit.party(applied.decided_by))
+        audit.happened(unit, later, State.REVERTED, by, why, failure=failure, ended_at=unit.now)
         unit.publish(later.id, later.session_id)
-        undone(unit, later, f"{later.id} was {error}")
+        undone(unit, later, f"{later.id} was {why}")
 
 
 def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recommendation) -> bool:
@@ -177,13 +171,13 @@ def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommend
         told = applied.outcome
         if told is None or not told.is_provisional or told.epoch in (None, report.epoch):
             continue
-        if applied.error is not None or report.status.provisional == applied.id:
+        if applied.withdrawn_at is not None or _is_told(applied) or report.status.provisional == applied.id:
             continue
         server, now = told.server, database.identity
         if server is not None and now is not None and not server.differences(now):
-            unit.recommendations.change(applied.id, error=LOST)
+            unit.recommendations.change(applied.id, failure=LOST)
             return applied
-        audit.happened(unit, applied, State.FAILED, SERVICE, ELSEWHERE, error=ELSEWHERE, ended_at=unit.now)
+        audit.happened(unit, applied, State.FAILED, SERVICE, REPLACED.message, failure=REPLACED, ended_at=unit.now)
         unit.publish(applied.id, applied.session_id)
     return None
 
@@ -205,7 +199,15 @@ def notice_active(unit: UnitOfWork, database: Database, configuration: Document)
         unit.publish(approved.id, database.id)
 
 
-def _error(outcome: Outcome) -> str:
-    if outcome.code == "did_not_start":
-        return outcome.code
-    return (": ".join(filter(None, (outcome.code, outcome.message))) or outcome.state)[:1000]
+def _is_told(applied: Recommendation) -> bool:
+    return applied.failure is not None and applied.failure.code is DecisionCode.STATE_LOST
+
+
+def _failure(outcome: Outcome) -> Failure:
+    """Why its agent did not carry it out, or took it back. What did not start is told the same by its measurement."""
+    if outcome.code is not None:
+        return Failure(outcome.code, "" if outcome.code is ApplyCode.DID_NOT_START else outcome.message, Party.AGENT)
+    told = outcome.message or outcome.state
+    if outcome.state == "reverted":
+        return Failure(DecisionCode.ROLLED_BACK, told, Party.OPERATOR)
+    return Failure(DecisionCode.UNKNOWN, told, Party.AGENT)

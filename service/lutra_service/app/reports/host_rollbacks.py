@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lutra_models.errors import DecisionCode, Failure, Party
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import HostRollback
 
@@ -19,13 +20,14 @@ def record(unit: UnitOfWork, database: Database, told: HostRollback) -> None:
     names = ", ".join(told.settings) or "what differed is not known, as the database was down"
     why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"
     why = f"{why} ({told.reason})" if told.reason else why
+    failure = Failure(DecisionCode.ROLLED_BACK, why, Party.OPERATOR)
     audit.rolled_back_on_host(unit, database.id, told.model_dump(mode="json"), why)
     for row in unit.recommendations.in_states(database.id, ACTIVE):
         taken_back = _taken_back(row, told)
         if not taken_back:
             continue
         if row.state != State.REVERTED:
-            audit.happened(unit, row, State.REVERTED, audit.ON_HOST, why, error=why[:1000], ended_at=unit.now)
+            audit.happened(unit, row, State.REVERTED, audit.ON_HOST, why, failure=failure, ended_at=unit.now)
         turned_down.remember(unit, row, "rolled_back", told.reason, taken_back)
         undone(unit, row, f"{row.id} was {why}")
         unit.publish(row.id, row.session_id)

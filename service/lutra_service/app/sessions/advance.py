@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from lutra_models.errors import LutraError, NotEnoughObservations
+from lutra_models.errors import ApplyCode, DecisionCode, Failure, LutraError, NotEnoughObservations, Party
 from lutra_models.identity import identity
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
@@ -39,7 +39,7 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
         return
     changed = server_identity.change(session, database)
     if changed is not None:
-        withdraw_open(unit, session, audit.SERVICE, f"server_changed: {changed}")
+        withdraw_open(unit, session, audit.SERVICE, Failure(ApplyCode.SERVER_CHANGED, changed, Party.SERVICE))
         pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts again on it")
         return
     if session.state == SessionState.SETTLED:
@@ -61,7 +61,8 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
         told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
         under = measured_under.sentence(unit, ended) if failed is None else None
         if ended.state == State.CONFIRMED:  # it is active: what was asked for in its place is not needed
-            withdraw_open(unit, session, audit.SERVICE, f"{ended.id} is what the session ends on")
+            why = f"{ended.id} is what the session ends on"
+            withdraw_open(unit, session, audit.SERVICE, Failure(DecisionCode.WITHDRAWN, why, Party.SERVICE))
         unit.sessions.step(
             session, SessionState.COMPLETED, ended_at=unit.now, message=told[:1000], measured_under=under
         )
@@ -139,11 +140,11 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
         pause(unit, session, f"{error.code}: {error}")
 
 
-def withdraw_open(unit: UnitOfWork, session: Session, by: str, why: str) -> None:
+def withdraw_open(unit: UnitOfWork, session: Session, by: str, failure: Failure) -> None:
     """End what is not yet applied."""
     for row in unit.recommendations.outlined(session.id):
         if row.state in withdrawal.OPEN:
-            withdrawal.withdraw(unit, unit.recommendations.get(row.id), by, why)
+            withdrawal.withdraw(unit, unit.recommendations.get(row.id), by, failure)
 
 
 def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Session:

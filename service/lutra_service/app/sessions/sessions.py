@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from lutra_models.errors import DecisionCode, Failure, Party
 from lutra_models.history import TuningSession
 from lutra_models.lifecycle import SessionState, advance_session
 
@@ -103,7 +104,7 @@ def steer(unit: UnitOfWork, id_: str, to: SessionState, by: str) -> Session:
         more = {"resumed_at": unit.now, **server_identity.rebased(unit, database, session)}
     unit.sessions.step(session, to, message="", **more)
     if to == SessionState.STOPPED:
-        withdraw_open(unit, session, by, "the session was stopped")
+        withdraw_open(unit, session, by, Failure(DecisionCode.WITHDRAWN, "the session was stopped", Party.OPERATOR))
     audit.record(unit, STEPS[to], id_, {"state": session.state}, {"state": to}, database_id=database.id)
     unit.publish(id_, database.id)
     session = unit.sessions.get(id_)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from lutra_models.digest import fingerprint
+from lutra_models.errors import Failure
 from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, advance_recommendation
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
@@ -36,6 +37,8 @@ def _as_stored(values: dict[str, Any]) -> dict[str, Any]:
     stored = dict(values)
     if isinstance(outcome := values.get("outcome"), ChangeOutcome):
         stored["outcome"] = outcome.document
+    if isinstance(failure := values.get("failure"), Failure):
+        stored["failure"] = failure.to_dict()
     if (configuration := values.get("configuration")) is not None:
         stored["digest"] = digest_of(configuration)
     return stored
@@ -241,14 +244,15 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(*of_it).order_by(c.id))
 
     def _values(self, record: Recommendation) -> dict[str, Any]:
-        return _as_stored({**super()._values(record), "outcome": record.outcome})
+        return _as_stored({**super()._values(record), "outcome": record.outcome, "failure": record.failure})
 
     def _as_record(self, row: Mapping[Any, Any]) -> Recommendation:
-        origin, outcome = row["origin"], row["outcome"]
+        origin, outcome, failure = row["origin"], row["outcome"], row["failure"]
         typed = {
             "kind": RecommendationKind(row["kind"]),
             "state": RecommendationState(row["state"]),
             "origin": None if origin is None else Origin(origin),
             "outcome": None if outcome is None else ChangeOutcome(outcome),
+            "failure": None if failure is None else Failure.from_dict(failure),
         }
         return Recommendation(**{**row, **typed})

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from lutra_models.aims import Aim
+from lutra_models.errors import Failure
 from lutra_models.evidence import Change
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
@@ -187,7 +188,7 @@ class Recommendation:
     warnings: list[str] | None = None
     outcome: ChangeOutcome | None = None
     measured: Document | None = None
-    error: str | None = None
+    failure: Failure | None = None
     lease_until: datetime | None = None
     attempts: int = 0
     proposed_at: datetime | None = None
@@ -211,6 +212,11 @@ class Recommendation:
     model_version: str | None = None
     judgement: Document | None = None
     leaned: Document | None = None
+
+    @property
+    def error(self) -> str | None:
+        """Why it came to nothing or was undone, in one line for people; None where there are no words for it."""
+        return (self.failure.text or None) if self.failure else None
 
     @property
     def is_active(self) -> bool:
