@@ -26,5 +26,4 @@ def takes_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool:
     request = unit.requests.get(row.id)
     unit.requests.put(row.id, {**request.payload, **serving.asked_of(before)})
     unit.recommendations.change(row.id, model_version=before.version.id, attempts=0, lease_until=None)
-    unit.publish(row.id)
     return True

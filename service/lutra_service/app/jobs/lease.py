@@ -9,15 +9,13 @@ from typing import Any
 from lutra_models.errors import ApplyCode, ComputeCode, Failure, FailureCode, LutraError, MeasureCode, Party
 from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.jobs import answers, former, results, shadows
+from lutra_service.app.jobs import answers, former, results
 from lutra_service.app.jobs.job import Job
 from lutra_service.app.lifecycle import directive_holder, withdrawal
-from lutra_service.app.lifecycle.session_steps import pause
 from lutra_service.app.memory import learned
 from lutra_service.app.recommendations.admission import admitted, known_to_run
-from lutra_service.app.sessions.advance import advance
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
@@ -84,9 +82,6 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         _give_up(unit, id_, Failure.of(error, Party.SERVICE))
         return
     answers.take(unit, recommendation, session, at, configuration, result)
-    shadows.begin(unit, unit.recommendations.get(id_))
-    if session is not None:
-        advance(unit, unit.databases.get(recommendation.database_id), unit.sessions.get(session.id))
 
 
 def give_up(unit: UnitOfWork, id_: str, error: LutraError) -> None:
@@ -95,23 +90,16 @@ def give_up(unit: UnitOfWork, id_: str, error: LutraError) -> None:
 
 
 def _give_up(unit: UnitOfWork, id_: str, failure: Failure) -> None:
-    """It will not be computed again; an automatic session pauses, for the same question has the same answer.
-
-    One whose space has nothing left to try goes on to its end. What a worker could not compute for want of a package,
-    the model version before computes.
+    """It will not be computed again. What a worker could not compute for want of a package, the model version before
+    computes.
     """
     found = _computing(unit, id_)
     if found is None:
         return
-    recommendation, session = found
+    recommendation, _ = found
     if failure.code.is_not_installed and former.takes_over(unit, recommendation, failure):
         return
-    unit.recommendations.step(recommendation, State.FAILED, failure=failure, ended_at=unit.now, lease_until=None)
-    unit.publish(id_, recommendation.database_id, recommendation.session_id)
-    if failure.code is ComputeCode.SPACE_EXHAUSTED:
-        advance(unit, unit.databases.get(recommendation.database_id), session)
-        return
-    pause(unit, session, f"{id_} could not be computed: {failure.text}")
+    unit.recommendations.step(recommendation, State.FAILED, SERVICE, failure=failure, lease_until=None)
 
 
 def release(unit: UnitOfWork, id_: str) -> None:
@@ -130,8 +118,8 @@ def overdue(unit: UnitOfWork) -> list[str]:
 
 
 def end_overdue(unit: UnitOfWork, id_: str) -> None:
-    """End one of those, where it still is one, and let its session go on."""
-    database = unit.databases.lock(unit.recommendations.get(id_).database_id)
+    """End one of those, where it still is one."""
+    unit.databases.lock(unit.recommendations.get(id_).database_id)
     if id_ not in overdue(unit):
         return
     row = unit.recommendations.get(id_)
@@ -139,11 +127,7 @@ def end_overdue(unit: UnitOfWork, id_: str) -> None:
         withdrawal.end_unanswered(unit, row)
     else:
         to, code, message = _lapsed(row)
-        failure = Failure(code, message, Party.SERVICE)
-        unit.recommendations.step(row, to, failure=failure, ended_at=unit.now)
-        audit.decision(unit, "recommendation.expire", row, audit.SERVICE)
-        unit.publish(row.id, row.database_id, row.session_id)
-    advance(unit, database)
+        unit.recommendations.step(row, to, SERVICE, failure=Failure(code, message, Party.SERVICE))
 
 
 def _lapsed(row: Recommendation) -> tuple[State, FailureCode, str]:

@@ -121,7 +121,6 @@ def _add(unit: UnitOfWork, found: ModelJob, told: Document) -> None:
     elif len(results) > len(found.sessions):
         _end(unit, found, state="done")
         _keep(unit, found, results[0], results[1:])
-    unit.publish(found.id, found.model_id)
 
 
 def _keep(unit: UnitOfWork, found: ModelJob, suite: Document, sessions: Sequence[Document]) -> None:
@@ -144,4 +143,3 @@ def _refuse(unit: UnitOfWork, found: ModelJob, suite: Document, why: str) -> Non
 
 def _end(unit: UnitOfWork, found: ModelJob, **values: Any) -> None:
     unit.model_jobs.change(found.id, **values, ended_at=unit.now, lease_until=None)
-    unit.publish(found.id, found.model_id)

@@ -11,9 +11,10 @@ from lutra_models.metrics import P99, Objective
 
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.databases.loaded import loaded
+from lutra_service.app.lifecycle.facts import WindowSeen
 from lutra_service.app.live.verdicts import changes_of, is_loss
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, StoredReport, net_changes
+from lutra_service.db.schema.records import Recommendation, StoredReport, net_changes
 from lutra_service.db.store import UnitOfWork
 
 ENOUGH = 12
@@ -27,8 +28,9 @@ RECENT = timedelta(hours=24)
 WITHOUT_SESSION = Objective(P99.name, "minimize")
 
 
-def look_again(unit: UnitOfWork, database: Database) -> None:
+def look_again(unit: UnitOfWork, seen: WindowSeen) -> None:
     """With a new window: judge the last change, as long as it is not judged for good; also after its session's end."""
+    database = seen.database
     row = unit.recommendations.last_change(database.id)
     if row is None or row.applied_at is None or row.kind == Kind.ROLLBACK:
         return
@@ -45,7 +47,6 @@ def look_again(unit: UnitOfWork, database: Database) -> None:
     if is_loss(told):
         told["lost_at"] = (row.judgement or {}).get("lost_at") or unit.now.isoformat()
     unit.recommendations.change(row.id, judgement=told)
-    unit.publish(row.id, row.session_id)
 
 
 def _told(found: Judgement) -> Document:

@@ -11,11 +11,11 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Outcome, Report
 
 from lutra_service.app.access import audit
-from lutra_service.app.access.audit import SERVICE, named
+from lutra_service.app.access.audit import named
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.lifecycle.directive_holder import Holder
-from lutra_service.app.lifecycle.session_steps import pause, undone
-from lutra_service.app.live import turned_down
+from lutra_service.app.lifecycle.facts import OutcomeTold, SettingsSeen
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation
@@ -31,11 +31,12 @@ LOST = Failure(
 REPLACED = Failure(DecisionCode.SERVER_REPLACED, "another server took over before this was confirmed", Party.SERVICE)
 
 
-def record_outcome(unit: UnitOfWork, database: Database, outcome: Outcome, holder: Holder) -> None:
-    """What this agent tells. What it made active is active, whatever was decided meanwhile.
+def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
+    """What an agent tells. What it made active is active, whatever was decided meanwhile.
 
     An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
     """
+    database, outcome, holder = fact.database, fact.outcome, Holder(fact.agent, fact.epoch)
     recommendation = unit.recommendations.find(outcome.directive)
     if recommendation is None or recommendation.database_id != database.id:
         return
@@ -44,49 +45,40 @@ def record_outcome(unit: UnitOfWork, database: Database, outcome: Outcome, holde
         return
     state = recommendation.state
     if state == State.APPROVED:
-        _first(unit, database, recommendation, outcome, holder)
+        _first(unit, fact, recommendation)
     elif state in (State.REJECTED, State.EXPIRED, State.REFUSED, State.FAILED) and not recommendation.is_active:
-        _late(unit, database, recommendation, outcome, holder)
+        _late(unit, fact, recommendation)
     elif outcome.state == "confirmed" and state != State.REVERTED:
         _confirmed(unit, recommendation, outcome, holder)
     elif outcome.state == "reverted" and state != State.REVERTED:
         _reverted(unit, recommendation, outcome, holder)
-    unit.publish(recommendation.id, database.id, recommendation.session_id)
 
 
-def _late(unit: UnitOfWork, database: Database, ended: Recommendation, outcome: Outcome, holder: Holder) -> None:
+def _late(unit: UnitOfWork, fact: OutcomeTold, ended: Recommendation) -> None:
     """Of one that counted as not carried out."""
+    outcome = fact.outcome
     if outcome.state in ("refused", "failed"):
         if ended.outcome is None:
             unit.recommendations.change(ended.id, outcome=ChangeOutcome.told(outcome))
         return
     log.warning("%s was %s and is active: its agent tells %s", ended.id, ended.state, outcome.state)
-    _applied(unit, database, ended, outcome, holder)
+    _applied(unit, fact, ended)
 
 
-def _first(unit: UnitOfWork, database: Database, approved: Recommendation, outcome: Outcome, holder: Holder) -> None:
+def _first(unit: UnitOfWork, fact: OutcomeTold, approved: Recommendation) -> None:
+    outcome = fact.outcome
     if outcome.state in ("refused", "failed"):
-        to, failure, by = State(outcome.state), _failure(outcome), audit.agent(holder.agent)
-        ended = {"outcome": ChangeOutcome.told(outcome), "failure": failure, "ended_at": unit.now}
-        audit.happened(unit, approved, to, by, failure.text, **ended)
-        _remember(unit, approved, to, failure)
-        if failure.code.pauses:
-            pause(unit, unit.sessions.of(approved), f"{approved.id} was refused: {failure.text}")
-        return
-    _applied(unit, database, approved, outcome, holder)
+        failure, by, told = _failure(outcome), audit.agent(fact.agent), ChangeOutcome.told(outcome)
+        unit.recommendations.step(approved, State(outcome.state), by, failure.text, failure=failure, outcome=told)
+    else:
+        _applied(unit, fact, approved)
 
 
-def _remember(unit: UnitOfWork, row: Recommendation, to: State, failure: Failure) -> None:
-    """What stands against its settings themselves. A way back is not held against the settings that it leads to."""
-    if failure.code.is_about_values and row.kind != Kind.ROLLBACK:
-        turned_down.remember(unit, row, "refused" if to == State.REFUSED else "failed", failure.text)
-
-
-def _applied(unit: UnitOfWork, database: Database, row: Recommendation, outcome: Outcome, holder: Holder) -> None:
-    applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
-    told = ChangeOutcome.told(outcome).on(holder.epoch, database.identity)
-    values = {"outcome": told, "applied_at": applied_at, "ended_at": None}
-    audit.happened(unit, row, State.APPLIED, audit.agent(holder.agent), outcome.message, **values)
+def _applied(unit: UnitOfWork, fact: OutcomeTold, row: Recommendation) -> None:
+    outcome, holder = fact.outcome, Holder(fact.agent, fact.epoch)
+    told = ChangeOutcome.told(outcome).on(holder.epoch, fact.database.identity)
+    by, applied_at = audit.agent(holder.agent), min(outcome.at, unit.now)  # it may have waited in the agent's spool
+    unit.recommendations.step(row, State.APPLIED, by, outcome.message, outcome=told, applied_at=applied_at)
     _after_applied(unit, row.id, outcome, holder)
 
 
@@ -99,20 +91,17 @@ def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcom
     if recommendation.kind == Kind.ROLLBACK:
         _rolled_back(unit, recommendation)
     elif recommendation.measured is not None:
-        audit.happened(unit, recommendation, State.CONFIRMED, audit.agent(holder.agent), ended_at=unit.now)
+        unit.recommendations.step(recommendation, State.CONFIRMED, audit.agent(holder.agent))
 
 
 def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
-    failure = _failure(outcome)
-    ended = {"outcome": told, "failure": failure, "ended_at": unit.now}
-    audit.happened(unit, recommendation, State.REVERTED, _who_undid(outcome, holder, events), failure.text, **ended)
-    if failure.code is ApplyCode.GUARDRAIL:
-        turned_down.remember(unit, recommendation, "reverted", outcome.message)
-    elif failure.code is ApplyCode.DID_NOT_START:
-        _remember(unit, recommendation, State.REVERTED, failure)
-    undone(unit, recommendation, f"a guard undid {recommendation.id}: {failure.text}")
+    failure, by = _failure(outcome), _who_undid(outcome, holder, events)
+    said = f"a guard undid {recommendation.id}: {failure.text}"
+    unit.recommendations.step(
+        recommendation, State.REVERTED, by, failure.text, told=said, failure=failure, outcome=told
+    )
 
 
 def _who_undid(outcome: Outcome, holder: Holder, events: Sequence[Document]) -> str:
@@ -135,20 +124,17 @@ def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome, holder: Holder)
 def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     """A rollback needs no measurement, and what it took back is reverted, later changes of the same settings too."""
     by = named(unit, applied.decided_by)
-    audit.happened(unit, applied, State.CONFIRMED, by, ended_at=unit.now)
+    unit.recommendations.step(applied, State.CONFIRMED, by)
     parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
     if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
-        audit.happened(unit, parent, State.REVERTED, by, parent.reason or parent.error or "", ended_at=unit.now)
-        unit.publish(parent.id)
-        undone(unit, parent, f"{parent.id} was rolled back by {applied.id}")
+        why, said = parent.reason or parent.error or "", f"{parent.id} was rolled back by {applied.id}"
+        unit.recommendations.step(parent, State.REVERTED, by, why, told=said)
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED, State.CONFIRMED)):
         if not _undone_by(applied, parent, later):
             continue
         why = f"undone by the rollback of {applied.parent_id}"
         failure = Failure(DecisionCode.ROLLED_BACK, why, audit.party(applied.decided_by))
-        audit.happened(unit, later, State.REVERTED, by, why, failure=failure, ended_at=unit.now)
-        unit.publish(later.id, later.session_id)
-        undone(unit, later, f"{later.id} was {why}")
+        unit.recommendations.step(later, State.REVERTED, by, why, failure=failure)
 
 
 def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recommendation) -> bool:
@@ -177,26 +163,25 @@ def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommend
         if server is not None and now is not None and not server.differences(now):
             unit.recommendations.change(applied.id, failure=LOST)
             return applied
-        audit.happened(unit, applied, State.FAILED, SERVICE, REPLACED.message, failure=REPLACED, ended_at=unit.now)
-        unit.publish(applied.id, applied.session_id)
+        unit.recommendations.step(applied, State.FAILED, SERVICE, REPLACED.text, failure=REPLACED)
     return None
 
 
-def notice_active(unit: UnitOfWork, database: Database, configuration: Document) -> None:
+def notice_active(unit: UnitOfWork, seen: SettingsSeen) -> None:
     """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
 
     What it changes counts: the server may derive other settings from these (one buffer from the size of another).
     """
+    database, configuration = seen.database, seen.configuration
     for approved in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         session = unit.sessions.of(approved)
         wanted = {c["setting"]: c["after"] for c in approved.changes or ()}
         if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
             continue
         told = ChangeOutcome.found_applied("applied by hand", unit.now)
-        audit.happened(unit, approved, State.APPLIED, audit.BY_HAND, outcome=told, applied_at=unit.now)
+        unit.recommendations.step(approved, State.APPLIED, audit.BY_HAND, outcome=told, applied_at=unit.now)
         if approved.kind == Kind.ROLLBACK:
             _rolled_back(unit, unit.recommendations.get(approved.id))
-        unit.publish(approved.id, database.id)
 
 
 def _is_told(applied: Recommendation) -> bool:
