@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from lutra_models import serial
 from lutra_models.errors import LutraError
 from lutra_models.evidence import Basis, Change, TurnedDown
 
@@ -36,7 +35,7 @@ def remember(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
     if basis is not None:
         changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
         one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
-        told |= {"turned_down": serial.turned_down_to_dict(one), "turned_down_at": unit.now}
+        told |= {"turned_down": one, "turned_down_at": unit.now}
     if told:
         unit.recommendations.change(row.id, **told)
 

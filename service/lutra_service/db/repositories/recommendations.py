@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from lutra_models.digest import fingerprint
@@ -11,10 +12,12 @@ from lutra_models.errors import Failure
 from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, advance_recommendation, has_come
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.serial import turned_down_from_dict, turned_down_to_dict
 from sqlalchemy import and_, exists, func, or_, select
 
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
+from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Recommendation, Waiting
 from lutra_service.db.schema.tables import RecommendationRow
@@ -35,12 +38,21 @@ def digest_of(configuration: Mapping[str, Any]) -> str:
     return fingerprint(whole)
 
 
+TYPED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "kind": (str, RecommendationKind),
+    "state": (str, RecommendationState),
+    "origin": (str, Origin),
+    "outcome": (attrgetter("document"), ChangeOutcome),
+    "failure": (Failure.to_dict, Failure.from_dict),
+    "turned_down": (turned_down_to_dict, turned_down_from_dict),
+    "judgement": (Judged.to_dict, Judged.from_dict),
+}
+"""By column, how its value is written, and read."""
+
+
 def _as_stored(values: dict[str, Any]) -> dict[str, Any]:
-    stored = dict(values)
-    if isinstance(outcome := values.get("outcome"), ChangeOutcome):
-        stored["outcome"] = outcome.document
-    if isinstance(failure := values.get("failure"), Failure):
-        stored["failure"] = failure.to_dict()
+    given = {name: value for name, value in values.items() if name in TYPED and value is not None}
+    stored = {**values, **{name: TYPED[name][0](value) for name, value in given.items()}}
     if (configuration := values.get("configuration")) is not None:
         stored["digest"] = digest_of(configuration)
     return stored
@@ -282,15 +294,8 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(*of_it).order_by(c.id))
 
     def _values(self, record: Recommendation) -> dict[str, Any]:
-        return _as_stored({**super()._values(record), "outcome": record.outcome, "failure": record.failure})
+        return _as_stored({**super()._values(record), **{name: getattr(record, name) for name in TYPED}})
 
     def _as_record(self, row: Mapping[Any, Any]) -> Recommendation:
-        origin, outcome, failure = row["origin"], row["outcome"], row["failure"]
-        typed = {
-            "kind": RecommendationKind(row["kind"]),
-            "state": RecommendationState(row["state"]),
-            "origin": None if origin is None else Origin(origin),
-            "outcome": None if outcome is None else ChangeOutcome(outcome),
-            "failure": None if failure is None else Failure.from_dict(failure),
-        }
-        return Recommendation(**{**row, **typed})
+        found = {name: value for name in TYPED if (value := row.get(name)) is not None}
+        return Recommendation(**{**row, **{name: TYPED[name][1](value) for name, value in found.items()}})

@@ -10,7 +10,7 @@ from typing import Literal
 
 from lutra_models.aims import Aim
 from lutra_models.errors import Failure
-from lutra_models.evidence import Change
+from lutra_models.evidence import Change, TurnedDown
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
@@ -22,6 +22,7 @@ from lutra_models.symptoms import Kind
 from lutra_models.wire import Rules
 
 from lutra_service.common.documents import Document
+from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.policy import Past, past_of, settings_policy
 
@@ -207,10 +208,10 @@ class Recommendation:
     ended_early: Document | None = None
     looked_at: Document | None = None
     reason: str | None = None
-    turned_down: Document | None = None
+    turned_down: TurnedDown | None = None
     turned_down_at: datetime | None = None
     model_version: str | None = None
-    judgement: Document | None = None
+    judgement: Judged | None = None
     leaned: Document | None = None
 
     @property

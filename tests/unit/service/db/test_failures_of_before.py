@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 from sqlalchemy import text
+
+from tests.support.engines import a_database
 
 UNDER_WAY = "its agent is carrying it out: it is rolled back once it is applied"
 AT = "2026-03-01 18:00:00.000000"
@@ -35,8 +39,17 @@ ROWS: dict[str, tuple[dict[str, Any], tuple[str, str, str | None]]] = {
 COLUMNS = {"kind": "search", "seed": 0, "package_version": "0", "before": "{}", "attempts": 0, "created_at": AT}
 
 
-def test_each_row_stays_readable(tmp_path: Path) -> None:
-    engine = make_engine(f"sqlite:///{tmp_path}/lutra.db")
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/lutra.db"
+        return
+    with a_database(request.getfixturevalue("store_postgres")) as url:
+        yield url
+
+
+def test_each_row_stays_readable(empty_url: str) -> None:
+    engine = make_engine(empty_url)
     migrate.upgrade(engine, "0022")
     with engine.begin() as connection:
         insert = "INSERT INTO databases (id, name, engine, policy, created_at, peak_connections, filled_bytes) "
@@ -67,5 +80,6 @@ def test_each_row_stays_readable(tmp_path: Path) -> None:
             assert found.error == own["error"]
     with engine.connect() as connection:
         stored = connection.execute(text("SELECT failure FROM recommendations WHERE id = 'rec_refused'")).scalar()
-    assert json.loads(str(stored)) == {"code": "limit_exceeded", "message": "shm: full", "by": "agent"}
+    document = json.loads(stored) if isinstance(stored, str) else stored
+    assert document == {"code": "limit_exceeded", "message": "shm: full", "by": "agent"}
     engine.dispose()
