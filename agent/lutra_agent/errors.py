@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_models.errors import LutraError
-from lutra_models.wire import ApplyCode
+from lutra_models.errors import ApplyCode, LutraError
 
 
 class ConfigError(LutraError):
@@ -41,13 +40,13 @@ class CollectionFailed(LutraError):
 
 
 class ApplyRefused(LutraError):
-    """The agent does not apply a change; `apply_code` is one of the wire's closed set."""
+    """The agent does not apply a change; `apply_code` says why. Raises ValueError for a word that is none."""
 
     code = "apply_refused"
 
     def __init__(self, apply_code: ApplyCode, message: str) -> None:
         super().__init__(message)
-        self.apply_code: ApplyCode = apply_code
+        self.apply_code = ApplyCode(apply_code)
 
 
 class Deferred(LutraError):

@@ -32,6 +32,7 @@ from lutra_models.digest import fingerprint
 from lutra_models.gp.memory.workload import Workload
 from lutra_models.gp.options import DEFAULT
 from lutra_models.lifecycle import RecommendationKind, RecommendationState
+from lutra_service.app.consequences.follow import follow
 from lutra_service.app.memory import choose
 from lutra_service.db import migrate
 from lutra_service.db.schema import records
@@ -184,7 +185,7 @@ def _recommended(store: Store, worker: WorkerProcess, number: int) -> dict[str, 
 def filled(folder: Path, size: int) -> Iterator[Store]:
     engine = make_engine(f"sqlite:///{folder}/lutra.db")
     migrate.upgrade(engine)
-    store = Store(engine, clock=lambda: NOW)
+    store = Store(engine, clock=lambda: NOW, follow=follow)
     for name in ("mysql", "postgresql"):
         store.write(partial(_register, name=name))
     past = [r for r in remembered(fleet(EACH, DEALT_OUT)) if r.taught is not None]

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 from lutra_models import serial
 from lutra_models.wire import Report
+from lutra_service.app.consequences.follow import follow
 from lutra_service.app.databases import server_state
 from lutra_service.app.recommendations import directives
 from lutra_service.app.reports import intake
@@ -35,7 +36,7 @@ def main(reports: int, url: str | None, results: Path) -> None:
     """Interrupt it at will: the rows that are there stay, and each finished step is a line of the results."""
     engine = make_engine(url or f"sqlite:///{results.with_suffix('.db')}")
     migrate.upgrade(engine)
-    store = Store(engine, daily_bytes=1 << 60)
+    store = Store(engine, daily_bytes=1 << 60, follow=follow)
     names = databases(store)
     done = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     for step in sorted({min(s, reports) for s in STEPS}):

@@ -495,6 +495,59 @@ class EventAnswer(TypedDict):
     """The same in words."""
 
 
+class FailureAnswer(TypedDict):
+    """Why a recommendation came to nothing, or was undone."""
+
+    code: Literal[
+        "memory_budget_exceeded",
+        "limit_exceeded",
+        "durability_not_allowed",
+        "restart_not_allowed",
+        "outside_maintenance_window",
+        "mode_forbids",
+        "insufficient_privilege",
+        "setting_shadowed",
+        "invalid_value",
+        "unknown_setting",
+        "not_primary",
+        "server_changed",
+        "paused",
+        "expired",
+        "did_not_start",
+        "not_active_after_apply",
+        "database_unavailable",
+        "guardrail",
+        "not_confirmed",
+        "internal_error",
+        "driver_failed",
+        "no_measurement",
+        "not_measured",
+        "refused",
+        "space_exhausted",
+        "missing_extension",
+        "broken_extension",
+        "fit_failed",
+        "invalid_answer",
+        "invalid_configuration",
+        "invalid_options",
+        "not_enough_observations",
+        "computation_lost",
+        "computation_failed",
+        "rejected",
+        "withdrawn",
+        "gathered",
+        "rolled_back",
+        "state_lost",
+        "server_replaced",
+        "unknown",
+    ]
+    """What a program goes by."""
+    message: str
+    """For people, often with the words of an agent or a server; may be empty."""
+    by: Literal["agent", "service", "worker", "operator"]
+    """Who ended it: its agent, with its guards and its server; the service; who computed it; an operator."""
+
+
 class FinalistAnswer(TypedDict):
     """A configuration that the session may hand over."""
 
@@ -1678,8 +1731,10 @@ class RecommendationAnswer(TypedDict):
     """Outside a lab, what it changed at like load, by the windows until now; null in a lab and before there are any."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
+    failure: FailureAnswer | None
+    """Why it was rejected, withdrawn, refused or undone, or failed; null where it was not."""
     error: str | None
-    """Why it was refused, failed or was undone."""
+    """The same in one line, for people; null also where somebody rejected it without a word."""
     reason: str | None
     """Why it was turned down or undone, in the words of who did that; null where nobody gave a reason."""
     waits: str | None

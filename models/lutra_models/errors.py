@@ -1,9 +1,19 @@
 """What can go wrong, as types with a stable wire `code`. No HTTP here: one table in the service maps codes to statuses.
 
-Programming mistakes stay `ValueError` and `TypeError`.
+What is raised is a `LutraError`. What ended a recommendation is a `Failure`, a value that is kept: its code says what
+follows from it, for the agent, the service and the recommender alike. Programming mistakes stay `ValueError` and
+`TypeError`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import Flag, StrEnum, auto
+from functools import cache
+from typing import Any, Self
+
+LONGEST_MESSAGE = 1000
 
 
 class LutraError(Exception):
@@ -80,6 +90,197 @@ class BrokenExtension(LutraError):
     """An installed package brings Lutra a value that cannot be used."""
 
     code = "broken_extension"
+
+
+class _Means(Flag):
+    """What a code says beside its name, as its properties tell it."""
+
+    NOTHING = 0
+    SENTENCE = auto()
+    PAUSES = auto()
+    SAME_AGAIN = auto()
+    NOT_RUN = auto()
+    NOT_ALLOWED = auto()
+    NOT_BLAMED = auto()
+    NOT_INSTALLED = auto()
+
+
+_VALUES = _Means.SAME_AGAIN | _Means.NOT_RUN | _Means.NOT_ALLOWED
+
+
+class FailureCode(StrEnum):
+    """Why something was not carried out, not measured, or undone; each kind of reason is an enum of its own below."""
+
+    means: _Means
+
+    def __new__(cls, word: str, means: _Means = _Means.NOTHING) -> Self:
+        code = str.__new__(cls, word)
+        code._value_ = word
+        code.means = means
+        return code
+
+    @property
+    def is_told_alone(self) -> bool:
+        """Whether its messages are whole sentences: people read them without the code."""
+        return _Means.SENTENCE in self.means
+
+    @property
+    def pauses(self) -> bool:
+        """Whether its session pauses: to ask for the next trial at once is of no use."""
+        return _Means.PAUSES in self.means
+
+    @property
+    def is_about_values(self) -> bool:
+        """Whether the same settings meet it again on the same server: they count as turned down."""
+        return _Means.SAME_AGAIN in self.means
+
+    @property
+    def is_of_the_configuration(self) -> bool:
+        """Whether a refusal with this code says something of the configuration, and not of the moment."""
+        return _Means.NOT_ALLOWED in self.means
+
+    @property
+    def did_not_take(self) -> bool:
+        """Whether a server would not run under a configuration; otherwise it ran, and something else went wrong."""
+        return _Means.NOT_RUN in self.means
+
+    @property
+    def blames_configuration(self) -> bool:
+        """Whether an undo for this reason counts as a failed trial of what was active."""
+        return _Means.NOT_BLAMED not in self.means
+
+    @property
+    def is_not_installed(self) -> bool:
+        """Whether another program, or an earlier model version, may be able to compute it."""
+        return _Means.NOT_INSTALLED in self.means
+
+
+class ApplyCode(FailureCode):
+    """Why an agent did not carry out a directive, or took its change back: the closed set of the wire."""
+
+    MEMORY_BUDGET_EXCEEDED = "memory_budget_exceeded", _VALUES
+    LIMIT_EXCEEDED = "limit_exceeded", _VALUES
+    DURABILITY_NOT_ALLOWED = "durability_not_allowed", _Means.PAUSES | _Means.SAME_AGAIN
+    RESTART_NOT_ALLOWED = "restart_not_allowed"
+    OUTSIDE_MAINTENANCE_WINDOW = "outside_maintenance_window"
+    MODE_FORBIDS = "mode_forbids"
+    INSUFFICIENT_PRIVILEGE = "insufficient_privilege"
+    SETTING_SHADOWED = "setting_shadowed", _VALUES
+    INVALID_VALUE = "invalid_value", _VALUES
+    UNKNOWN_SETTING = "unknown_setting", _VALUES
+    NOT_PRIMARY = "not_primary", _Means.PAUSES
+    SERVER_CHANGED = "server_changed", _Means.PAUSES
+    PAUSED = "paused"
+    EXPIRED = "expired"
+    DID_NOT_START = "did_not_start", _Means.SAME_AGAIN | _Means.NOT_RUN
+    NOT_ACTIVE_AFTER_APPLY = "not_active_after_apply", _Means.SAME_AGAIN | _Means.NOT_RUN
+    DATABASE_UNAVAILABLE = "database_unavailable"
+    GUARDRAIL = "guardrail", _Means.PAUSES
+    NOT_CONFIRMED = "not_confirmed", _Means.NOT_BLAMED
+    INTERNAL_ERROR = "internal_error"
+
+
+class MeasureCode(FailureCode):
+    """Why nothing was measured under a configuration that an agent did make active."""
+
+    DRIVER_FAILED = "driver_failed"
+    NO_MEASUREMENT = "no_measurement", _Means.SENTENCE
+    NOT_MEASURED = "not_measured", _Means.SENTENCE
+    """For a reason in other words than a code."""
+    REFUSED = "refused", _Means.NOT_RUN
+    """A rule or a server does not let it pass, in a history that tells no more of it."""
+
+
+class ComputeCode(FailureCode):
+    """Why a recommendation could not be computed."""
+
+    SPACE_EXHAUSTED = "space_exhausted"
+    MISSING_EXTENSION = "missing_extension", _Means.NOT_INSTALLED
+    BROKEN_EXTENSION = "broken_extension", _Means.NOT_INSTALLED
+    FIT_FAILED = "fit_failed"
+    INVALID_ANSWER = "invalid_answer"
+    INVALID_CONFIGURATION = "invalid_configuration"
+    INVALID_OPTIONS = "invalid_options"
+    NOT_ENOUGH_OBSERVATIONS = "not_enough_observations"
+    LOST = "computation_lost", _Means.SENTENCE
+    """So often that nobody computes it again."""
+    OTHER = "computation_failed", _Means.SENTENCE
+    """With a code of its own, which the message begins with."""
+
+
+class DecisionCode(FailureCode):
+    """What somebody, or the service, ended; and what an agent tells without a code."""
+
+    REJECTED = "rejected", _Means.SENTENCE
+    WITHDRAWN = "withdrawn", _Means.SENTENCE
+    """Called off before it was active."""
+    GATHERED = "gathered", _Means.SENTENCE
+    """Another proposal holds what it would have changed."""
+    ROLLED_BACK = "rolled_back", _Means.SENTENCE
+    STATE_LOST = "state_lost", _Means.SENTENCE
+    """The agent lost its state while the change was not confirmed."""
+    SERVER_REPLACED = "server_replaced", _Means.SENTENCE
+    """Another server took over while the change was not confirmed."""
+    UNKNOWN = "unknown", _Means.SENTENCE
+
+
+class Party(StrEnum):
+    """Who ended something. The agent speaks for its guards and its server too."""
+
+    AGENT = "agent"
+    SERVICE = "service"
+    WORKER = "worker"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a recommendation came to nothing or was undone: `code` says what follows from it, `message` is for people,
+    at most LONGEST_MESSAGE characters, and may be empty.
+    """
+
+    code: FailureCode
+    message: str
+    by: Party
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", self.message[:LONGEST_MESSAGE])
+
+    @classmethod
+    def of(cls, error: LutraError, by: Party) -> Failure:
+        """Of a computation that raised `error`, whoever brought its type."""
+        code = codes().get(error.code)
+        return cls(code, str(error), by) if code else cls(ComputeCode.OTHER, f"{error.code}: {error}", by)
+
+    @classmethod
+    def told(cls, reason: str, by: Party = Party.AGENT) -> Failure:
+        """Of a reason from outside: a code, a code before ": " and a message, or other words."""
+        word, _, message = reason.partition(": ")
+        code = codes().get(word)
+        return cls(code, message, by) if code else cls(MeasureCode.NOT_MEASURED, reason, by)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Failure:
+        """What `to_dict` made; a code of another version becomes a part of the message."""
+        word, message, by = document["code"], document["message"], Party(document["by"])
+        code = codes().get(word)
+        return cls(code, message, by) if code else cls(DecisionCode.UNKNOWN, f"{word}: {message}", by)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    @property
+    def text(self) -> str:
+        """For people, in one line: the code and the message, or the message alone where it says everything."""
+        parts = (self.message,) if self.code.is_told_alone else (self.code, self.message)
+        return ": ".join(part for part in parts if part)[:LONGEST_MESSAGE]
+
+
+@cache
+def codes() -> Mapping[str, FailureCode]:
+    """Every code by its word."""
+    return {code.value: code for kind in FailureCode.__subclasses__() for code in kind}
 
 
 def printable(text: str, instead: str = "?") -> str:

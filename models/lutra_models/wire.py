@@ -9,9 +9,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 
 from lutra_models.aims import MOST_LOADS
+from lutra_models.errors import ApplyCode
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.identity import Identity
@@ -78,29 +88,7 @@ class ReportedWindow(_Wire):
         return self
 
 
-ApplyCode = Literal[
-    "memory_budget_exceeded",
-    "limit_exceeded",
-    "durability_not_allowed",
-    "restart_not_allowed",
-    "outside_maintenance_window",
-    "mode_forbids",
-    "insufficient_privilege",
-    "setting_shadowed",
-    "invalid_value",
-    "unknown_setting",
-    "not_primary",
-    "server_changed",
-    "paused",
-    "expired",
-    "did_not_start",
-    "not_active_after_apply",
-    "database_unavailable",
-    "guardrail",
-    "not_confirmed",
-    "internal_error",
-]
-"""The closed set of reasons for which a directive was not carried out, or was taken back."""
+Code = Annotated[ApplyCode, WithJsonSchema({"type": "string", "enum": [*ApplyCode]})]
 
 
 class Rules(_Wire):
@@ -168,7 +156,7 @@ class Outcome(_Wire):
 
     directive: Identifier
     state: Literal["applied", "confirmed", "refused", "failed", "reverted"]
-    code: ApplyCode | None = None
+    code: Code | None = None
     message: Text = ""
     active: dict[Name, SettingValue] = Field(default_factory=dict, max_length=500)
     restarted: bool = False

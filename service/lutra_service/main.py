@@ -13,6 +13,7 @@ from lutra_service.api.http import problems
 from lutra_service.api.http.access_log import AccessLog
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.notifier import Notifier
+from lutra_service.app.consequences.follow import follow
 from lutra_service.app.jobs.executor import Compute
 from lutra_service.app.jobs.training_thread import TrainingThread
 from lutra_service.app.reports.writer import ReportWriter
@@ -30,7 +31,7 @@ Every call carries `Authorization: Bearer lutra_…`. Errors are RFC 9457 proble
 def create_app(settings: Settings | None = None, executor: MakesWorker | None = None) -> FastAPI:
     """The application over the database that `settings` name. Workers are what they name, or what `executor` makes."""
     settings = settings or Settings()
-    store = Store(make_engine(settings.database_url), daily_bytes=settings.daily_bytes)
+    store = Store(make_engine(settings.database_url), daily_bytes=settings.daily_bytes, follow=follow)
     notifier = Notifier(settings.polls_per_item, settings.polls_per_token)
     entry = Entry(store, settings)
     compute = Compute(store, settings, executor)

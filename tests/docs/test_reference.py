@@ -12,8 +12,8 @@ import pytest
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.engines.families import FAMILIES, family
 from lutra_agent.errors import ConfigError
+from lutra_models.errors import codes
 from lutra_models.guardrails import GUARDS
-from lutra_models.wire import ApplyCode
 from lutra_service.app.access.audit import Action
 from lutra_service.common.settings import Settings
 from prometheus_client import REGISTRY
@@ -35,9 +35,9 @@ def test_every_variable_of_the_service_is_listed() -> None:
     assert not [n for n in Settings.model_fields if f"`LUTRA_{n.upper()}`" not in listed]
 
 
-def test_every_code_with_which_an_agent_refuses_is_explained() -> None:
+def test_every_code_of_a_failure_is_explained() -> None:
     explained = (REFERENCE / "rest.md").read_text()
-    assert not [code for code in get_args(ApplyCode) if f"`{code}`" not in explained]
+    assert not [code for code in codes().values() if f"`{code}`" not in explained]
 
 
 def test_every_action_of_the_audit_trail_is_listed() -> None:

@@ -22,8 +22,8 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailab
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet
 from lutra_models.catalog.statements import Step, renderer
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER, Host, Role, Server, ServerSetting
-from lutra_models.wire import ApplyCode
 
 from tests.support.fake_host import FakeHost
 
@@ -152,8 +152,7 @@ class FakeEngine:
         for step in steps:
             self.ping()
             if step.setting in self.refuses:
-                code: ApplyCode = "invalid_value"
-                raise ApplyRefused(code, f"{step.setting}: refused")
+                raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{step.setting}: refused")
             self.statements.append(step.text)
             self._write(step)
 
@@ -166,7 +165,7 @@ class FakeEngine:
     def reload(self) -> None:
         self.ping()
         if self.refuses_reload:
-            raise ApplyRefused("insufficient_privilege", "pg_reload_conf(): permission denied")
+            raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, "pg_reload_conf(): permission denied")
         self.take_file(restarted=False)
 
     def before_restart(self) -> None:

@@ -13,6 +13,7 @@ from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_models.catalog import Change, files, rows
 from lutra_models.catalog.statements import Renderer, Step, renderers
+from lutra_models.errors import ApplyCode
 from lutra_models.server import ServerSetting
 
 CATALOGUE = Path(__file__).with_name("data") / "fake_host.toml"
@@ -99,7 +100,7 @@ class FakeHost:
             self._ask()
             if self.fails or step.setting in self.refuses:
                 self.fails = max(self.fails - 1, 0)
-                raise ApplyRefused("internal_error", f"{step.setting}: refused by the host")
+                raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{step.setting}: refused by the host")
             found = re.fullmatch(r"\w+ = '(.*)'", step.text)
             self._write(step.setting, found and found[1])
 

@@ -23,6 +23,7 @@ from lutra_agent.linux.kernel import ALLOCATOR, RATIOS, REQUESTS, SCHEDULER, SET
 from lutra_agent.linux.places import Places
 from lutra_agent.linux.requests import Request
 from lutra_agent.linux.source import LinuxHost
+from lutra_models.errors import ApplyCode
 
 SERIAL = "serial:FAKE_1"
 DISK = "sys/devices/pci0000:00/virtio1/block/vda"
@@ -200,7 +201,7 @@ class FakeLinux:
         document = json.dumps({"steps": [as_document(s) for s in steps]}).encode()
         answer = carry_out(requests.parse(document), self.places)
         if answer.error:
-            raise ApplyRefused("invalid_value", answer.error)
+            raise ApplyRefused(ApplyCode.INVALID_VALUE, answer.error)
         return answer.settings or {}
 
     def kernel(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lutra_models.catalog import Change, LiveSettings
-from lutra_models.errors import InvalidConfiguration
+from lutra_models.errors import ApplyCode, InvalidConfiguration
 from lutra_models.identity import identity
 from lutra_models.knobs import Value
 from lutra_models.server import Policy, Server
@@ -68,10 +68,12 @@ def make_plan(
     outranked = {n: live.server.settings[n].shadowed for n in plan.names}
     shadowed = [f"{n} ({by})" for n, by in outranked.items() if by]
     if shadowed:
-        raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
+        raise ApplyRefused(
+            ApplyCode.SETTING_SHADOWED, f"outranked, so a change would have no effect: {', '.join(shadowed)}"
+        )
     if rebooting := [c.name for c in plan.changes if c.applies == "reboot"]:
         message = f"needs a reboot of the host, which is left to its operator: {', '.join(rebooting)}"
-        raise ApplyRefused("restart_not_allowed", message)
+        raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, message)
     alike = [a for a in past.configurations if leads_to(live, plan.changes, a)]
     # What others took meanwhile, a new proposal does not get back by being an old one.
     restores = directive.rollback or directive.restore or live.server.host.others_bytes is None
@@ -89,12 +91,12 @@ def make_plan(
 def _parsed(directive: Directive, live: LiveSettings, past: PastConfigurations) -> Plan:
     unknown = [n for n in directive.settings if n not in live.server.settings]
     if unknown:
-        raise ApplyRefused("unknown_setting", f"not settings of this server: {', '.join(unknown)}")
+        raise ApplyRefused(ApplyCode.UNKNOWN_SETTING, f"not settings of this server: {', '.join(unknown)}")
     try:
         target = {n: live.parse(n, v) for n, v in directive.settings.items()}
         changes = tuple(c for c in live.changes(target) if not _in_effect(live, c))
     except InvalidConfiguration as error:
-        raise ApplyRefused("invalid_value", str(error)) from error
+        raise ApplyRefused(ApplyCode.INVALID_VALUE, str(error)) from error
     returns = directive.rollback and any(
         leads_to(live, changes, a) and restored(live, changes, a, past.watched) for a in past.configurations
     )
@@ -119,45 +121,49 @@ def require_able(plan: Plan, sources: Sequence[SettingSource], control: ServerCo
     if missing or not found.may_reload:
         what = ", ".join(missing) or "the reload"
         how = " ".join(found.remedies) or found.explanation
-        raise ApplyRefused("insufficient_privilege", f"not the agent's to change: {what}. {how}")
+        raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, f"not the agent's to change: {what}. {how}")
     if plan.restart and not control.may_restart:
-        raise ApplyRefused("restart_not_allowed", "restart.command is not configured")
+        raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, "restart.command is not configured")
     kept = (s for s, _ in by_source(sources, plan.names) if s.keeps_file)
     if plan.restart and any(save_file(s.settings_file()) is None for s in kept):
         message = (
             "a restart needs a copy to restore: the agent's account must be able to read and write the settings file"
         )
-        raise ApplyRefused("insufficient_privilege", message)
+        raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, message)
 
 
 def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime) -> None:
     if bounds.paused:
-        raise ApplyRefused("paused", "the agent is paused on its host")
+        raise ApplyRefused(ApplyCode.PAUSED, "the agent is paused on its host")
     if now >= directive.expires_at:
-        raise ApplyRefused("expired", f"the directive expired at {directive.expires_at.isoformat()}")
+        raise ApplyRefused(ApplyCode.EXPIRED, f"the directive expired at {directive.expires_at.isoformat()}")
     if bounds.mode == "observe":
-        raise ApplyRefused("mode_forbids", "the agent's own file says mode = 'observe'")
+        raise ApplyRefused(ApplyCode.MODE_FORBIDS, "the agent's own file says mode = 'observe'")
     if server.role != "primary":
-        raise ApplyRefused("not_primary", f"the server is a {server.role}")
+        raise ApplyRefused(ApplyCode.NOT_PRIMARY, f"the server is a {server.role}")
 
     if directive.expects is not None and (changed := directive.expects.differences(identity(server))):
-        raise ApplyRefused("server_changed", f"not the server that these settings are for: {'; '.join(changed)}")
+        raise ApplyRefused(
+            ApplyCode.SERVER_CHANGED, f"not the server that these settings are for: {'; '.join(changed)}"
+        )
 
 
 def _one_at_a_time(directive: Directive, bounds: Bounds) -> None:
     if bounds.unconfirmed is not None:
-        raise ApplyRefused("not_confirmed", f"{bounds.unconfirmed} is not confirmed yet: one change at a time")
+        raise ApplyRefused(ApplyCode.NOT_CONFIRMED, f"{bounds.unconfirmed} is not confirmed yet: one change at a time")
     if bounds.firing and not bounds.measures(directive):
-        raise ApplyRefused("guardrail", f"a guard fires already: {', '.join(bounds.firing)}")
+        raise ApplyRefused(ApplyCode.GUARDRAIL, f"a guard fires already: {', '.join(bounds.firing)}")
 
 
 def _may_restart(directive: Directive, plan: Plan, bounds: Bounds, now: datetime) -> None:
     names = ", ".join(c.name for c in plan.changes if c.applies == "restart")
     if not (directive.restart_allowed and bounds.mode in ("restart_in_window", "lab")):
-        raise ApplyRefused("restart_not_allowed", f"needs a restart: {names}; the agent's mode is {bounds.mode}")
+        raise ApplyRefused(
+            ApplyCode.RESTART_NOT_ALLOWED, f"needs a restart: {names}; the agent's mode is {bounds.mode}"
+        )
     why = None if bounds.mode == "lab" or plan.returns else bounds.closed(now)
     if why is not None:
-        raise ApplyRefused("outside_maintenance_window", f"needs a restart: {names}; {why}")
+        raise ApplyRefused(ApplyCode.OUTSIDE_MAINTENANCE_WINDOW, f"needs a restart: {names}; {why}")
 
 
 def _within_memory(
@@ -176,7 +182,7 @@ def _within_memory(
         return
     needed = live.memory(policy, active).total_bytes
     if all(needed > live.memory(policy, values_of(live, a)).total_bytes for a in alike):
-        raise ApplyRefused("memory_budget_exceeded", refusal.message)
+        raise ApplyRefused(ApplyCode.MEMORY_BUDGET_EXCEEDED, refusal.message)
 
 
 def _within_limits(live: LiveSettings, plan: Plan, alike: Sequence[Active], lasting: Sequence[Active]) -> None:
@@ -184,7 +190,7 @@ def _within_limits(live: LiveSettings, plan: Plan, alike: Sequence[Active], last
     known = [values_of(live, a) for a in (*alike, *lasting)]
     refusal = live.limit_refusal(plan.target, known) if plan.changes else None
     if refusal is not None:
-        raise ApplyRefused("limit_exceeded", refusal.message)
+        raise ApplyRefused(ApplyCode.LIMIT_EXCEEDED, refusal.message)
 
 
 def _waiting(live: LiveSettings) -> dict[str, Value]:
@@ -212,7 +218,7 @@ def _keeps_commits(live: LiveSettings, plan: Plan, lasting: Sequence[Active]) ->
     lossy = [c.name for c in moved if not any(had_value(live, a, c.name, c.after) for a in lasting)]
     if lossy:
         raise ApplyRefused(
-            "durability_not_allowed",
+            ApplyCode.DURABILITY_NOT_ALLOWED,
             f"may lose committed data: {', '.join(lossy)}; agent.durability = true in the agent's own file allows it",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lutra_models.catalog import Change, LiveSettings
-from lutra_models.errors import InvalidConfiguration
+from lutra_models.errors import ApplyCode, InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Domain, Value
 from lutra_models.server import Policy
 
@@ -26,7 +26,7 @@ def within_ranges(live: LiveSettings, changes: Iterable[Change], known: Sequence
         domains = [_domain(live, change.name, together, reference) for reference in own.values()]
         if not any(_inside(change.after, domain) for domain in domains):
             problem = f"{change.name}: {change.after_text} is outside {domains[0]}, where the catalogue searches"
-            raise ApplyRefused("invalid_value", f"{problem}; {REMEDY}")
+            raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{problem}; {REMEDY}")
 
 
 def _domain(live: LiveSettings, name: str, together: frozenset[str], reference: Configuration) -> Domain:
@@ -39,7 +39,7 @@ def _domain(live: LiveSettings, name: str, together: frozenset[str], reference: 
             if name in space:
                 return space[name].domain
     except InvalidConfiguration as error:
-        raise ApplyRefused("invalid_value", f"{error}; {REMEDY}") from error
+        raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{error}; {REMEDY}") from error
     raise AssertionError(f"{name} is alone in a space without it")
 
 

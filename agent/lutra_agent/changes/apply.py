@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 
 from lutra_models.catalog.statements import Step
+from lutra_models.errors import ApplyCode
 from lutra_models.server import Server
-from lutra_models.wire import ApplyCode
 
 from lutra_agent.admission.preconditions import Plan
 from lutra_agent.changes.verify import differences_from_target
@@ -57,7 +57,7 @@ class Applier:
         try:
             return self._attempt(plan, restarting, preferred or own)
         except ApplyFailed as error:
-            if not preferred or preferred == own or error.code != "not_active_after_apply":
+            if not preferred or preferred == own or error.code is not ApplyCode.NOT_ACTIVE_AFTER_APPLY:
                 raise
             log.warning("the baseline's own texts give other values by now (%s): setting the values themselves", error)
             return self._attempt(plan, restarting, own)
@@ -74,12 +74,12 @@ class Applier:
         except ApplyRefused as error:
             raise ApplyFailed(error.apply_code, str(error)) from error
         except NotRestarted as error:  # that says nothing of the configuration
-            raise ApplyFailed("internal_error", str(error)) from error
+            raise ApplyFailed(ApplyCode.INTERNAL_ERROR, str(error)) from error
         except DidNotStart as error:
-            raise ApplyFailed("did_not_start", str(error)) from error
+            raise ApplyFailed(ApplyCode.DID_NOT_START, str(error)) from error
         except (DatabaseUnavailable, CollectionFailed) as error:
             lost = isinstance(error, DatabaseUnavailable) and not isinstance(error, LoginRefused)
-            code = "did_not_start" if plan.restart and lost else failure_code(error)
+            code = ApplyCode.DID_NOT_START if plan.restart and lost else failure_code(error)
             raise ApplyFailed(code, str(error)) from error
 
     def _execute(self, plan: Plan, steps: Sequence[Step]) -> None:
@@ -100,9 +100,9 @@ class Applier:
             return unmet
 
         if unmet := self._control.poll_until_empty(left):
-            raise ApplyFailed("not_active_after_apply", "; ".join(unmet))
+            raise ApplyFailed(ApplyCode.NOT_ACTIVE_AFTER_APPLY, "; ".join(unmet))
         return "; ".join(rounded)
 
 
 def failure_code(error: DatabaseUnavailable | CollectionFailed) -> ApplyCode:
-    return "database_unavailable" if isinstance(error, DatabaseUnavailable) else "internal_error"
+    return ApplyCode.DATABASE_UNAVAILABLE if isinstance(error, DatabaseUnavailable) else ApplyCode.INTERNAL_ERROR

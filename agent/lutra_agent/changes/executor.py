@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 from lutra_models.catalog import LiveSettings, meet
 from lutra_models.catalog.statements import Step
+from lutra_models.errors import ApplyCode
 from lutra_models.server import Server
-from lutra_models.wire import ApplyCode, Directive, Outcome
+from lutra_models.wire import Directive, Outcome
 
 from lutra_agent.admission import pace, past_configurations, preconditions
 from lutra_agent.admission.bounds import Bounds
@@ -104,7 +105,9 @@ class DirectiveExecutor:
         if record is None:
             return None
         if record.undo is None:
-            code: ApplyCode = "did_not_start" if record.restarted and not self._control.up() else "internal_error"
+            code: ApplyCode = (
+                ApplyCode.DID_NOT_START if record.restarted and not self._control.up() else ApplyCode.INTERNAL_ERROR
+            )
             self._changes.write_or_hold(UndoBegun(record.directive, code, "the agent ended while it carried this out"))
         log.warning("directive %s: restoring what was active before: %s", record.directive, record.words_back)
         return self._restore(record.names)
@@ -161,7 +164,7 @@ class DirectiveExecutor:
         except ApplyFailed as error:
             failed = error
         except OSError as error:
-            failed = ApplyFailed("internal_error", f"the record of the change cannot be written: {error}")
+            failed = ApplyFailed(ApplyCode.INTERNAL_ERROR, f"the record of the change cannot be written: {error}")
         log.error("directive %s: %s: %s", directive.id, failed.code, failed)
         return self._undo_failed(directive, plan, failed)
 

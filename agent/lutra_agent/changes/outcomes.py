@@ -7,9 +7,10 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from lutra_models.catalog import meet
+from lutra_models.errors import ApplyCode
 from lutra_models.knobs import Value
 from lutra_models.server import Server
-from lutra_models.wire import ApplyCode, Outcome
+from lutra_models.wire import Outcome
 
 from lutra_agent.clock import Clock
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable

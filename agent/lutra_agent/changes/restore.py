@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER
 
 from lutra_agent.changes.source_restore import SourceRestore
@@ -50,7 +51,7 @@ def require_same_server(engine: Engine, before: Snapshots) -> None:
     was, now = own.name or own.identifier, name or identity.identifier or "one without a name of its own"
     message = f"the settings to restore are those of another server ({was}) than the one that answers ({now})"
     how = "connect the agent to the former one again: until then neither is changed"
-    raise ApplyRefused("server_changed", "; ".join(filter(None, (message, how, place.doubt))))
+    raise ApplyRefused(ApplyCode.SERVER_CHANGED, "; ".join(filter(None, (message, how, place.doubt))))
 
 
 def whose_files_are_there(engine: Engine, before: Snapshots) -> Snapshots:
@@ -83,7 +84,7 @@ class _Restore:
                 self._online()
                 return
             except CollectionFailed as error:
-                raise ApplyRefused("internal_error", str(error)) from error
+                raise ApplyRefused(ApplyCode.INTERNAL_ERROR, str(error)) from error
             except (DatabaseUnavailable, DidNotStart) as error:
                 log.error("the restore by steps failed: %s", error)
                 if self.control.up():  # it runs, and gets the steps again with the next attempt: nothing to start
@@ -159,7 +160,7 @@ class _Restore:
             try:
                 part.beside_the_server(self.restart, up)
             except CollectionFailed as error:
-                prevented = ApplyRefused("internal_error", str(error))
+                prevented = ApplyRefused(ApplyCode.INTERNAL_ERROR, str(error))
             except (ApplyRefused, DatabaseUnavailable) as error:
                 prevented = error
         if prevented is not None:
@@ -173,7 +174,7 @@ class _Restore:
         if not left:
             return None
         message = f"this agent has no setting source {', '.join(sorted(gone))}, which keeps {', '.join(left)}"
-        return ApplyRefused("internal_error", message)
+        return ApplyRefused(ApplyCode.INTERNAL_ERROR, message)
 
     def _verify(self, just_read: bool) -> None:
         """`just_read`: the server has just been given its texts, or has read them at its start."""

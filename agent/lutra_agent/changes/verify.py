@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog import LiveSettings, meet
-from lutra_models.errors import InvalidConfiguration, LutraError
+from lutra_models.errors import ApplyCode, InvalidConfiguration, LutraError
 from lutra_models.knobs import Value
 from lutra_models.server import SERVER, Host, Server
 
@@ -82,7 +82,7 @@ def verify_restored(
     if unreadable:  # there is nothing more that the agent could do
         log.error("the settings cannot be read after the restore: %s", unreadable)
     elif found:
-        raise ApplyRefused("not_active_after_apply", f"still not as before: {', '.join(found)}")
+        raise ApplyRefused(ApplyCode.NOT_ACTIVE_AFTER_APPLY, f"still not as before: {', '.join(found)}")
     control.progress.end()
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lutra_models.catalog import load
+from lutra_models.errors import ApplyCode
 
 from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
@@ -61,18 +62,18 @@ def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
     except DatabaseUnavailable:
         if configured is None:
             message = "the server is down, and its settings file is named by another account alone"
-            raise ApplyRefused("internal_error", f"{message}: {WAY_OUT}") from None
+            raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{message}: {WAY_OUT}") from None
         path = configured
     if path is None:
         return None
     if configured is None:
         _require_harmless(source, path)
     elif configured.resolve() != path.resolve():
-        raise ApplyRefused("internal_error", f"the server names {path} as its settings file, not {configured}")
+        raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"the server names {path} as its settings file, not {configured}")
     real = path.parent.resolve() / path.name
     if real != path:
         message = f"{path} is reached over a symbolic link: name its real path {real.parent} in the agent's own file"
-        raise ApplyRefused("internal_error", message)
+        raise ApplyRefused(ApplyCode.INTERNAL_ERROR, message)
     return path
 
 
@@ -85,7 +86,7 @@ def _require_harmless(source: SettingSource, path: Path) -> None:
     except OSError:
         harmless = False
     if not harmless:
-        raise ApplyRefused("internal_error", f"the server alone names {path} as its settings file: {WAY_OUT}")
+        raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"the server alone names {path} as its settings file: {WAY_OUT}")
 
 
 def _file(source: SettingSource, snapshot: Snapshot, path: Path) -> SavedFile:
@@ -99,10 +100,10 @@ def _file(source: SettingSource, snapshot: Snapshot, path: Path) -> SavedFile:
         content, owner = b"", owner_of(path.parent)
         mode |= 0o600
     except OSError as error:
-        raise ApplyRefused("internal_error", f"{path}: {error.strerror or error}") from error
+        raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{path}: {error.strerror or error}") from error
     try:
         wanted = source.rewritten(content, snapshot.texts)
     except ValueError as error:
-        raise ApplyRefused("internal_error", f"{path}: {error}") from error
+        raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{path}: {error}") from error
     absent = not content and not any(snapshot.texts.values()) and not os.path.lexists(path)
     return SavedFile(path, None if absent else wanted, mode, owner, for_folders_owner=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lutra_models.catalog import meet
+from lutra_models.errors import ApplyCode
 from lutra_models.knobs import Value
 from lutra_models.server import SERVER
 from lutra_models.wire import HostRollback
@@ -38,7 +39,9 @@ def roll_back(config: Config, target: str, restart: bool, reason: str = "") -> I
         raise ConfigError(f"no {target.replace('_', '-')} is kept in {config.agent.state_dir}")
     running = not database.state.lock()
     if running and database.changes.load().in_hand is not None:
-        raise ApplyRefused("paused", "the running agent is carrying out a change just now; try again in a moment")
+        raise ApplyRefused(
+            ApplyCode.PAUSED, "the running agent is carrying out a change just now; try again in a moment"
+        )
     paused = "the agent is paused; `lutra-agent resume` lets it take directives again"
     try:
         database.state.pause()

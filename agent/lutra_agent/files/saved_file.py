@@ -9,6 +9,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutra_models.errors import ApplyCode
+
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.files.accounts import acting_for
 from lutra_agent.files.atomic import overwrite, read_regular, remove, write_atomically
@@ -35,7 +37,7 @@ class SavedFile:
             with acting_for(self.path.parent) if self.for_folders_owner else nullcontext():
                 self._restore()
         except OSError as error:
-            raise ApplyRefused("internal_error", f"{self.path} cannot be restored: {error.strerror}") from error
+            raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{self.path} cannot be restored: {error.strerror}") from error
 
     def _restore(self) -> None:
         if self.content is None:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lutra_models.errors import ApplyCode
 from lutra_models.guardrails import GuardName, Guardrail
-from lutra_models.wire import ApplyCode, GuardEvent
+from lutra_models.wire import GuardEvent
 
 from lutra_agent.config.types import GuardConfig
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS, Violation, WindowReading, baseline, evaluate, needed
@@ -130,7 +131,7 @@ class GuardrailMonitor:
         fired: list[Violation],
     ) -> Verdict:
         if change is not None and fired and self._may_act(reading):
-            return Verdict(change, code="guardrail", reason="; ".join(map(str, fired)))
+            return Verdict(change, code=ApplyCode.GUARDRAIL, reason="; ".join(map(str, fired)))
         if change is not None and not change.confirmed:
             return self._unconfirmed(change, reading, measured and not violations, violations)
         if measured and all(c.guard in self.firing for c in violations):
@@ -150,7 +151,7 @@ class GuardrailMonitor:
                 return self._confirmed(changes.watched, reading)
         if not in_time and self._may_act(reading):
             why = "; ".join(map(str, violations)) or f"{windows} windows were measured under it"
-            return Verdict(change, code="not_confirmed", reason=f"not confirmed in time: {why}")
+            return Verdict(change, code=ApplyCode.NOT_CONFIRMED, reason=f"not confirmed in time: {why}")
         return Verdict(change)
 
     def _confirmed(self, change: ChangeRecord, reading: WindowReading) -> Verdict:

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from subprocess import PIPE
 from typing import Protocol
 
+from lutra_models.errors import ApplyCode
+
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.killing import kill_group
 from lutra_agent.linux.requests import KEYS, Request
@@ -37,23 +39,23 @@ class HelperProgram:
                 self.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, start_new_session=True
             )
         except OSError as error:
-            raise ApplyRefused("insufficient_privilege", f"{self.command[0]}: {error}") from error
+            raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, f"{self.command[0]}: {error}") from error
         try:
             answered, said_by_it = process.communicate(request, TIMEOUT_S)
         except subprocess.TimeoutExpired as error:
             ended = kill_group(process)
             left = "" if ended else f" (process {process.pid} is another account's and still runs)"
             message = f"{self.command[0]}: no answer within {TIMEOUT_S:g} s{left}"
-            raise ApplyRefused("insufficient_privilege", message) from error
+            raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, message) from error
         try:
             answer = json.loads(answered[:LONGEST_ANSWER])
             refused, settings = str(answer["error"]), dict(answer["settings"])
         except (ValueError, KeyError, TypeError):
             said = said_by_it.decode(errors="replace").strip()[-400:]
             message = f"{' '.join(self.command)} ended with {process.returncode} and no answer: {said}"
-            raise ApplyRefused("insufficient_privilege", message) from None
+            raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, message) from None
         if refused:
-            raise ApplyRefused("invalid_value", refused)
+            raise ApplyRefused(ApplyCode.INVALID_VALUE, refused)
         return settings
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lutra_models.ending import Level
-from lutra_models.errors import LutraError
+from lutra_models.errors import ApplyCode, LutraError, MeasureCode
 from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
 
@@ -140,7 +140,7 @@ class Loop:
     def _report_undone(self, outcome: Outcome) -> None:
         """Report a change that was undone. Its configuration failed, unless it only was not confirmed in time."""
         self._configuration_changed(outcome.restarted)
-        blamed = outcome.code != "not_confirmed"
+        blamed = outcome.code is None or outcome.code.blames_configuration
         failure = (outcome.code or "reverted") if blamed else None
         self._report(outcome, Content(measures=outcome.directive if blamed else None, failure=failure))
 
@@ -260,12 +260,12 @@ class Loop:
 
     def _measurement(self, directive: Directive, outcome: Outcome) -> Content:
         """What to report besides the outcome: the driver's window, or why there is none."""
-        if outcome.code == "did_not_start":
-            return Content(measures=directive.id, failure="did_not_start")
+        if outcome.code is ApplyCode.DID_NOT_START:
+            return Content(measures=directive.id, failure=outcome.code)
         if outcome.state != "applied" or not directive.measure:
             return Content()
         if self._driver is None:
-            return Content(measures=directive.id, failure="driver_failed")
+            return Content(measures=directive.id, failure=MeasureCode.DRIVER_FAILED)
         try:
             content = self._driven(self._driver, directive)
             if content.ended is None:
@@ -273,7 +273,7 @@ class Loop:
             return replace(content, measures=directive.id)
         except (DriverFailed, DatabaseUnavailable, CollectionFailed) as error:
             log.error("no measurement under directive %s: %s", directive.id, error)
-            return Content(measures=directive.id, failure="driver_failed")
+            return Content(measures=directive.id, failure=MeasureCode.DRIVER_FAILED)
 
     def _driven(self, driver: Driver, directive: Directive) -> Content:
         """What was measured under its loads, or without any under the driver's own. Raises DriverFailed."""

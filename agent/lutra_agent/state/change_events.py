@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lutra_models.wire import ApplyCode, Outcome
+from lutra_models.errors import ApplyCode
+from lutra_models.wire import Outcome
 
 from lutra_agent.state.snapshot import Progress, Snapshot
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER
-from lutra_models.wire import ApplyCode, Outcome
+from lutra_models.wire import Outcome
 from pydantic import PlainSerializer, PlainValidator
 
 from lutra_agent.state.snapshot import Progress, Snapshot

@@ -15,6 +15,7 @@ from lutra_client.schemas import (
     ChangeAnswer,
     DatabaseAnswer,
     EpisodeAnswer,
+    FailureAnswer,
     PredictionAnswer,
     ReasonAnswer,
     RecommendationAnswer,
@@ -159,12 +160,17 @@ def _shares(curve: Sequence[ShareAnswer]) -> Iterator[str]:
 def _became(found: RecommendationAnswer) -> Iterator[str]:
     for name in ("waits", "failed", "error", "reason"):
         said = found[name]
-        if said and not (name == "reason" and said in (found["error"] or "")):
+        if said and not (name == "reason" and _holds_its_reason(found["failure"])):
             yield from _paragraph(f"{name}: {said}")
     judgement = found["judgement"]
     if judgement is not None:
         yield from _paragraph(judgement["sentence"])
         yield from _paragraph(judgement.get("follows", ""))
+
+
+def _holds_its_reason(failure: FailureAnswer | None) -> bool:
+    """Whether the reason is a part of its message: of an agent, and of a rollback on the host."""
+    return failure is not None and (failure["by"] == "agent" or failure["code"] == "rolled_back")
 
 
 def _lines(text: str, indent: str = "") -> Iterator[str]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import click
 from lutra_models.errors import LutraError, printable
 
+from lutra_service.app.consequences.follow import follow
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.common.settings import Settings
 from lutra_service.db import migrate
@@ -39,7 +40,7 @@ def opened(settings: Settings | None = None) -> Iterator[Store]:
     """A store whose schema is this program's; what is done with it was done at the command line."""
     settings = settings or Settings()
     check_schema(settings)
-    store = Store(make_engine(settings.database_url))
+    store = Store(make_engine(settings.database_url), follow=follow)
     acting = current_actor.set(COMMAND_LINE)
     try:
         yield store

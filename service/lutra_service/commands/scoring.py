@@ -50,7 +50,7 @@ def _step(store: Store, worker: Worker, id_: str) -> None:
         given = store.read(lambda unit: model_jobs.job(unit, id_))
         result = model_jobs.checked(worker.run(given.task, given.payload), given.payload)
     except LutraError as error:
-        store.write(partial(model_jobs.give_up, id_=id_, error=f"{error.code}: {error}"))
+        store.write(partial(model_jobs.give_up, id_=id_, error=error))
     except WorkerLost as error:
         store.write(partial(model_jobs.lose, id_=id_, why=str(error)))
     except NoWorker as error:

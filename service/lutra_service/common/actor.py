@@ -16,4 +16,8 @@ class Actor:
     request_id: str = ""
 
 
+SERVICE = "service"
+"""Who decided, where no token did."""
+AUTOMATIC = "automatic"
+"""Who approved, where a session approves its own."""
 current_actor: ContextVar[Actor] = ContextVar("current_actor", default=Actor())  # noqa: B039  (it is frozen)

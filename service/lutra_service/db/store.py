@@ -33,6 +33,7 @@ from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.repositories.workloads import Workloads
 from lutra_service.db.schema.dialects import BYTES
 from lutra_service.db.schema.engine import IMMEDIATE
+from lutra_service.db.schema.news import News
 
 
 class CommitUnknown(LutraError):
@@ -59,6 +60,7 @@ class StoreAway(LutraError):
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Work = Callable[["UnitOfWork"], T]
+Follow = Callable[["UnitOfWork"], None]
 ATTEMPTS = 3
 TURN_S = 30.0
 """So long who wants to write waits for those who write now."""
@@ -79,52 +81,75 @@ def utc_now() -> datetime:
 
 
 class UnitOfWork:
-    """One transaction: its moment, its repositories, and the ids of what it changed for those who wait for them."""
+    """One transaction: its moment, its repositories, and the news of it: what it found out, and what it changed for
+    those who wait for that.
+    """
 
     def __init__(
-        self, db: Session, now: datetime, daily_bytes: int = DAILY_BYTES, kept: dict[str, Any] | None = None
+        self,
+        db: Session,
+        now: datetime,
+        daily_bytes: int = DAILY_BYTES,
+        kept: dict[str, Any] | None = None,
+        follow: Follow | None = None,
     ) -> None:
         """`kept` is what users of the store keep ready in this process, from one transaction to the next."""
         self.now = now
         self.kept: dict[str, Any] = {} if kept is None else kept
+        self._follow = follow
+        self.news = news = News(now)
         self.ledger = ledger = Ledger(db, now, daily_bytes)
-        self.changed: set[str] = set()
-        self.databases = Databases(db, ledger)
-        self.tokens = Tokens(db)
-        self.answers = Answers(db)
-        self.sessions = Sessions(db)
-        self.recommendations = Recommendations(db, ledger)
-        self.requests = Requests(db, ledger)
-        self.reports = Reports(db, ledger)
+        self.databases = Databases(db, news, ledger)
+        self.tokens = Tokens(db, news)
+        self.answers = Answers(db, news)
+        self.sessions = Sessions(db, news)
+        self.recommendations = Recommendations(db, news, ledger)
+        self.requests = Requests(db, news, ledger)
+        self.reports = Reports(db, news, ledger)
         self.observations = Observations(db)
-        self.events = Events(db, ledger)
-        self.findings = Findings(db)
-        self.accepted = AcceptedFindings(db)
-        self.snapshots = Snapshots(db, ledger)
-        self.workloads = Workloads(db, ledger)
+        self.events = Events(db, news, ledger)
+        self.findings = Findings(db, news)
+        self.accepted = AcceptedFindings(db, news)
+        self.snapshots = Snapshots(db, news, ledger)
+        self.workloads = Workloads(db, news, ledger)
         self.retention = RetentionRepository(db)
-        self.audit = Audit(db)
-        self.bulk = Bulk(db, ledger)
-        self.models = Models(db)
-        self.model_jobs = ModelJobs(db)
+        self.audit = Audit(db, news)
+        self.bulk = Bulk(db, news, ledger)
+        self.models = Models(db, news)
+        self.model_jobs = ModelJobs(db, news)
 
     def new_id(self, prefix: str) -> str:
         return new_id(prefix, self.now)
 
-    def publish(self, *ids: str | None) -> None:
-        """Say, once committed, that these rows changed."""
-        self.changed.update(i for i in ids if i is not None)
+    def record(self, fact: object) -> None:
+        """Keep what somebody found out. What follows from it is carried out once, before the commit."""
+        self.news.facts.append(fact)
+
+    def conclude(self) -> None:
+        """Carry out now what follows from the facts until now, for whoever reads it in the same transaction."""
+        if self.news.facts:
+            assert self._follow is not None, "this store was made without what follows from facts"
+            self._follow(self)
 
 
 class Store:
     """Runs pieces of work, each in a transaction of its own, on any thread."""
 
-    def __init__(self, engine: Engine, clock: Callable[[], datetime] = utc_now, daily_bytes: int = DAILY_BYTES) -> None:
-        """`daily_bytes`: what one database may add in a day."""
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Callable[[], datetime] = utc_now,
+        daily_bytes: int = DAILY_BYTES,
+        follow: Follow | None = None,
+    ) -> None:
+        """`daily_bytes`: what one database may add in a day. `follow` carries out what follows from a transaction's
+        facts; without it no recommendation and no session can be made or led on.
+        """
         self._reader = engine
         self._writer = engine.execution_options(**{IMMEDIATE: True})
         self._clock = clock
         self._daily_bytes = daily_bytes
+        self._follow = follow
         self._kept: dict[str, Any] = {}
         # One writer at a time is all that SQLite has. Who waits for it there tries again now and then, and may starve.
         self._turn = Lock() if engine.dialect.name == "sqlite" else None
@@ -181,8 +206,9 @@ class Store:
 
     def _commit(self, work: Work[T]) -> tuple[T, set[str]]:
         with self._in_turn(), Session(self._writer) as db:
-            unit = UnitOfWork(db, self._clock(), self._daily_bytes, self._kept)
+            unit = UnitOfWork(db, self._clock(), self._daily_bytes, self._kept, self._follow)
             result = work(unit)
+            unit.conclude()
             unit.ledger.settle()
             try:
                 db.commit()
@@ -193,7 +219,7 @@ class Store:
                     "the database went away before it said whether this was stored: look, then ask again "
                     "(with an Idempotency-Key the same request is carried out once)"
                 ) from error
-            return result, unit.changed
+            return result, unit.news.changed
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:

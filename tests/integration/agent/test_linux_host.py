@@ -30,6 +30,7 @@ from lutra_agent.linux.requests import Request
 from lutra_agent.linux.source import LinuxHost
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_models.catalog import load, meet
+from lutra_models.errors import ApplyCode
 from lutra_models.knobs import Value
 from lutra_models.server import Host
 
@@ -85,7 +86,7 @@ class Machine:
         document = json.dumps({"steps": [as_document(s) for s in steps]}).encode()
         answer = carry_out(requests.parse(document), self.places)
         if answer.error:
-            raise ApplyRefused("invalid_value", answer.error)
+            raise ApplyRefused(ApplyCode.INVALID_VALUE, answer.error)
         return answer.settings or {}
 
     def lasting(self) -> dict[str, bytes]:

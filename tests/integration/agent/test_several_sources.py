@@ -10,6 +10,7 @@ import pytest
 from lutra_agent.errors import ApplyRefused
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import load
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER
 
 from tests.support.conformance import Subject
@@ -131,4 +132,4 @@ class Ended(BaseException):
 
 
 def refused() -> None:
-    raise ApplyRefused("internal_error", "no reload")
+    raise ApplyRefused(ApplyCode.INTERNAL_ERROR, "no reload")

@@ -22,7 +22,7 @@ def point(added: str, share: float, low: float) -> dict[str, Any]:
 def told(now: dict[str, float] | None = None, **more: Any) -> str:
     found: Any = {"id": "rec_1", "state": "proposed", "origin": "evidence", "predictions": {}, "curve": []}
     empty = ("looked_at", "reasons", "changes", "leans_on", "memory", "warnings", "waits")
-    empty += ("failed", "error", "reason", "judgement")
+    empty += ("failed", "failure", "error", "reason", "judgement")
     return shown.recommendation({**dict.fromkeys(empty), **found, **more}, now)
 
 
@@ -38,7 +38,8 @@ def test_a_share_of_the_gain_is_told_only_where_the_model_can_tell_it_from_none(
 
 
 def test_a_cause_is_told_once() -> None:
-    found = told(state="reverted", error="guardrail: qps: qps is 0", reason="qps: qps is 0")
+    failure = {"code": "guardrail", "message": "qps: qps is 0", "by": "agent"}
+    found = told(state="reverted", failure=failure, error="guardrail: qps: qps is 0", reason="qps: qps is 0")
     assert found.count("qps is 0") == 1
     assert "reason: not before the sale" in told(state="rejected", reason="not before the sale")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.statements import Step, renderer
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER, ServerSetting
-from lutra_models.wire import ApplyCode
 
 from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.source import Permissions, Scope
@@ -60,7 +60,7 @@ class PostgresSource:
         try:
             self._session.connection.row("SELECT pg_reload_conf()")
         except CollectionFailed as error:
-            raise ApplyRefused("insufficient_privilege", f"pg_reload_conf(): {error}") from error
+            raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, f"pg_reload_conf(): {error}") from error
 
     def before_restart(self) -> None:
         """A restart loses nothing."""
@@ -79,4 +79,4 @@ class PostgresSource:
 
 
 def _code(text: str) -> ApplyCode:
-    return "insufficient_privilege" if "[42501]" in text else "invalid_value"
+    return ApplyCode.INSUFFICIENT_PRIVILEGE if "[42501]" in text else ApplyCode.INVALID_VALUE

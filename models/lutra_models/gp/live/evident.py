@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from lutra_models.errors import Failure
 from lutra_models.evidence import OF_THE_HOST, Evidence, Finding, Move, objection, undone, way
 from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting, strong, waiting_rules
 from lutra_models.gp.options import Live
@@ -15,13 +16,6 @@ from lutra_models.knobs import Configuration
 Objects = Callable[[Configuration], str | None]
 """Why a configuration is not proposed, by what this database has taught; None where nothing is known against it."""
 Group = tuple[Finding, tuple[Move, ...]]
-DID_NOT_TAKE = frozenset(
-    {
-        *("did_not_start", "not_active_after_apply", "refused"),
-        *("invalid_value", "memory_budget_exceeded", "limit_exceeded", "setting_shadowed", "unknown_setting"),
-    }
-)
-"""Failures that say that a server would not run under a configuration, and not how it ran."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +152,7 @@ def _failed_under(history: History, moves: Sequence[Move]) -> str | None:
     Of several cures that failed together nothing says which it was: none of them is tried once more.
     """
     tried = [o for o in history.observations if all(o.configuration[m.setting] == m.after for m in moves)]
-    failed = [o.failure for o in tried if o.failure is not None and o.failure.split(":")[0] in DID_NOT_TAKE]
+    failed = [o.failure for o in tried if o.failure is not None and Failure.told(o.failure).code.did_not_take]
     if not failed or any(o.completed for o in tried):
         return None
     return f"a configuration with {', '.join(f'{m.setting} = {m.after}' for m in moves)} failed here ({failed[-1]})"

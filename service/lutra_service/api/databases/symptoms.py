@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from lutra_models.wire import Name
 
 from lutra_service.api.databases import symptom_schemas as schemas
+from lutra_service.api.databases import views
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.moments import Moment
@@ -46,7 +47,7 @@ def list_symptom_history(
 ) -> Page[schemas.EpisodeAnswer]:
     """Since when each symptom shows or showed, and when it went, newest first."""
     found = stored.read(lambda unit: findings.history(unit, database, page.limit + 1, page.after, since, gone))
-    told = [schemas.EpisodeAnswer.model_validate(vars(f)) for f in found]
+    told = [views.episode(f) for f in found]
     return Page[schemas.EpisodeAnswer].model_validate(page.of(told))
 
 
@@ -55,7 +56,7 @@ def list_symptom_history(
 def list_accepted_symptoms(database: str, stored: StoreDep) -> Page[schemas.AcceptedAnswer]:
     """The risks that somebody takes, also those whose time is over."""
     found = stored.read(lambda unit: findings.accepted(unit, database))
-    told = [schemas.AcceptedAnswer.model_validate(vars(a)) for a in found]
+    told = [views.accepted(a) for a in found]
     return Page[schemas.AcceptedAnswer](items=told, next=None)
 
 
@@ -68,11 +69,11 @@ def accept_symptom(database: str, symptom: Name, body: schemas.AcceptBody, store
     or when its kind has become a worse one.
     """
     made = stored.write(lambda unit: findings.accept(unit, database, symptom, body.because, body.until))
-    return schemas.AcceptedAnswer.model_validate(vars(made))
+    return views.accepted(made)
 
 
 @router.delete("/{database}/symptoms/accepted/{symptom}")
 @allow("operate", of="database")
 def withdraw_accepted_symptom(database: str, symptom: Name, stored: StoreDep) -> schemas.AcceptedAnswer:
     """Let it count again."""
-    return schemas.AcceptedAnswer.model_validate(vars(stored.write(lambda u: findings.withdraw(u, database, symptom))))
+    return views.accepted(stored.write(lambda unit: findings.withdraw(unit, database, symptom)))

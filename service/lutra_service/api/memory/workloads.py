@@ -75,5 +75,20 @@ def get_workload_history(workload: str, stored: StoreDep) -> Document:
 
 def _told(row: Workload) -> dict[str, Any]:
     teaches = row.taught is not None and row.snapshot_id is not None and row.merged_into is None
-    own = {"database": row.database_id, "session": row.session_id, "teaches": teaches}
-    return {**vars(row), **own, **shown(row.taught)}
+    taught = shown(row.taught)
+    return {
+        "id": row.id,
+        "name": row.name,
+        "engine": row.engine,
+        "metric": row.metric,
+        "database": row.database_id,
+        "session": row.session_id,
+        "observations": row.observations,
+        "created_at": row.created_at,
+        "changed_at": row.changed_at,
+        "teaches": teaches,
+        "merged_into": row.merged_into,
+        "signature": taught["signature"],
+        "context": taught["context"],
+        "lessons": taught["lessons"],
+    }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from lutra_models.scores.promotion import Judged
 
 from lutra_service.api.models.schemas import BesideChampionAnswer, ModelAnswer, ModelDetailAnswer, ScoringAnswer
 from lutra_service.app.models import compared, serving
-from lutra_service.app.models.suite import suite_of
+from lutra_service.app.models.suite import Suite, suite_of
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelJob, ModelVersion
 from lutra_service.db.store import UnitOfWork
 
@@ -25,6 +25,8 @@ def detail(unit: UnitOfWork, record: ModelVersion) -> ModelDetailAnswer:
     return ModelDetailAnswer.model_validate(
         {
             **told(unit, record),
+            "scorecard": record.scorecard,
+            "data": record.data,
             "options": serving.options_of(record).to_dict(),
             "scoring": None if job is None else scoring(job),
             "in_shadow": compared.in_shadow(unit, record.id),
@@ -36,18 +38,33 @@ def detail(unit: UnitOfWork, record: ModelVersion) -> ModelDetailAnswer:
 def _beside(found: compared.Beside | None) -> BesideChampionAnswer | None:
     if found is None:
         return None
-    judged = [
+    return BesideChampionAnswer.model_validate(
         {
-            **vars(j.comparison),
-            "source": j.source.name,
-            "measure": j.source.measure,
-            "judges": sorted(j.source.judges),
-            "verdict": j.comparison.verdict,
-            "sentence": j.sentence,
+            "champion": found.champion,
+            "changed": found.changed,
+            "not_judged": found.decision.not_judged,
+            "judged": [_judged(one) for one in found.judged],
+            "promotes": found.decision.promotes,
+            "why": found.decision.why,
         }
-        for j in found.judged
-    ]
-    return BesideChampionAnswer.model_validate({**vars(found), **vars(found.decision), "judged": judged})
+    )
+
+
+def _judged(found: Judged) -> Document:
+    source, of = found.source, found.comparison
+    return {
+        "source": source.name,
+        "measure": source.measure,
+        "judges": sorted(source.judges),
+        "sessions": of.sessions,
+        "mean": of.mean,
+        "low": of.low,
+        "high": of.high,
+        "level": of.level,
+        "verdict": of.verdict,
+        "needed": of.needed,
+        "sentence": found.sentence,
+    }
 
 
 def scoring(job: ModelJob) -> ScoringAnswer:
@@ -55,14 +72,27 @@ def scoring(job: ModelJob) -> ScoringAnswer:
     return ScoringAnswer(state=job.state, sessions=len(job.sessions), done=done, error=job.error)
 
 
-def told(unit: UnitOfWork, record: ModelVersion) -> dict[str, Any]:
+def told(unit: UnitOfWork, record: ModelVersion) -> Document:
     return {
-        **vars(record),
+        "id": record.id,
+        "name": record.name,
+        "note": record.note,
+        "state": record.state,
         "serves": serving.serving(unit).version.id == record.id,
         "missing": serving.missing(record),
-        "suite": asdict(suite_of(unit, record)),
+        "shadow": record.shadow,
+        "suite": _suite(suite_of(unit, record)),
         "package_version": serving.package_version(record),
         "packages": [{"option": option, **package} for option, package in record.packages.items()],
         "fingerprint": serving.fingerprint_of(record),
         "former": record.former_id,
+        "created_at": record.created_at,
+        "created_by": record.created_by,
+        "promoted_at": record.promoted_at,
+        "retired_at": record.retired_at,
+        "scored_at": record.scored_at,
     }
+
+
+def _suite(found: Suite) -> Document:
+    return {"state": found.state, "faults": found.faults}

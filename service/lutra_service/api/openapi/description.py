@@ -85,6 +85,8 @@ def describe(app: FastAPI) -> Document:
         for method, operation in operations.items():
             _complete(path, method, operation)
     components = document["components"]
+    # The words of an enum stand where they are used; FastAPI lists it once more by itself.
+    components["schemas"] = {name: told for name, told in components["schemas"].items() if "enum" not in told}
     components["responses"] = {name: _response(text, headers) for name, text, headers in PROBLEMS.values()}
     for model in (ProblemError, Problem):
         components["schemas"][model.__name__] = _schema(model)

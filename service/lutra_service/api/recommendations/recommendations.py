@@ -161,7 +161,7 @@ def _asked(unit: UnitOfWork, id_: str, wanted: schemas.NewRecommendation, by: st
     database = unit.databases.lock(id_)
     session = unit.sessions.open_one(id_)
     if wanted.settings is None:
-        return request.ask_for(unit, database, session, by)
+        return request.ask(unit, database, session, by)
     made = request.manual(unit, database, wanted.settings, session, by)
     return decide.approve(unit, made.id, by) if wanted.approve else made
 

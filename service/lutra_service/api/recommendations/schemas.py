@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from lutra_models.advice import SearchOrigin
+from lutra_models.errors import codes
 from lutra_models.evidence import Verdict
 from lutra_models.knobs import Applies
 from lutra_models.server import MemoryCount
@@ -305,6 +306,17 @@ class MemoryAnswer(Answer):
     """The connections that it counts; null in what an earlier version stored."""
 
 
+class FailureAnswer(Answer):
+    """Why a recommendation came to nothing, or was undone."""
+
+    code: Annotated[str, Field(json_schema_extra={"enum": [*codes()]})]
+    """What a program goes by."""
+    message: str
+    """For people, often with the words of an agent or a server; may be empty."""
+    by: Literal["agent", "service", "worker", "operator"]
+    """Who ended it: its agent, with its guards and its server; the service; who computed it; an operator."""
+
+
 class RecommendationAnswer(Answer):
     """Settings to try: what changes, why, what it should give, and what became of it."""
 
@@ -361,8 +373,10 @@ class RecommendationAnswer(Answer):
     """Outside a lab, what it changed at like load, by the windows until now; null in a lab and before there are any."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
+    failure: FailureAnswer | None
+    """Why it was rejected, withdrawn, refused or undone, or failed; null where it was not."""
     error: str | None
-    """Why it was refused, failed or was undone."""
+    """The same in one line, for people; null also where somebody rejected it without a word."""
     reason: str | None
     """Why it was turned down or undone, in the words of who did that; null where nobody gave a reason."""
     waits: str | None

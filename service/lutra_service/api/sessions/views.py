@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from lutra_models.aims import Aim
+from lutra_models.metrics import Limit, Objective
 from lutra_models.scores import Comparison
-from lutra_models.verification import Finalist, gains, gains_by_load, verdict
+from lutra_models.verification import Finalist, Gain, gains, gains_by_load, verdict
 
 from lutra_service.api.databases.views import event
 from lutra_service.api.sessions.schemas import FinalistAnswer, SessionAnswer, TrialAnswer, VerificationAnswer
@@ -19,34 +21,67 @@ def session(progress: Progress) -> SessionAnswer:
     record = progress.session
     return SessionAnswer.model_validate(
         {
-            **vars(record),
-            "message": progress.message,
+            "id": record.id,
             "database": record.database_id,
-            "objective": vars(record.objective),
-            "limits": [vars(limit) for limit in record.limits],
-            "loads": [{"name": name, "weight": weight} for name, weight in record.aim.weights.items()]
-            if record.aim
-            else [],
+            "state": record.state,
+            "objective": _objective(record.objective),
+            "limits": [_limit(limit) for limit in record.limits],
+            "mode": record.mode,
+            "effective_mode": progress.effective_mode,
+            "approval": record.approval,
+            "max_trials": record.max_trials,
+            "verification_rounds": record.verification_rounds,
+            "max_changes": record.max_changes,
+            "exploration": record.exploration,
+            "loads": _loads(record.aim),
             "aim": record.aim and record.aim.over,
+            "seed": record.seed,
             "trials_done": progress.trials_done,
             "current": progress.current,
             "incumbent": progress.incumbent,
             "handover": progress.handover,
             "for_maintenance_window": progress.for_window,
-            "effective_mode": progress.effective_mode,
+            "baseline": record.baseline,
             "server": record.identity,
-            "events": [event(e) for e in progress.events],
+            "rebased_at": record.rebased_at,
+            "p99_source": record.p99_source,
+            "p99_of": record.p99_of,
+            "message": progress.message,
+            "opened_by_agent": record.opened_by_agent,
+            "measured_under": record.measured_under,
+            "verification": progress.verification and verification(progress.verification),
             "leaning": _leaning(progress.leaning),
-            "verification": verification(progress.verification) if progress.verification else None,
+            "events": [event(e) for e in progress.events],
+            "created_at": record.created_at,
+            "ended_at": record.ended_at,
         }
     )
+
+
+def _objective(objective: Objective) -> Document:
+    return {"metric": objective.metric, "goal": objective.goal}
+
+
+def _limit(limit: Limit) -> Document:
+    return {"metric": limit.metric, "at_most": limit.at_most, "at_least": limit.at_least}
+
+
+def _loads(aim: Aim | None) -> list[Document]:
+    return [] if aim is None else [{"name": name, "weight": weight} for name, weight in aim.weights.items()]
 
 
 def _leaning(found: Comparison) -> Document | None:
     if found.mean is None:
         return None
-    told = {"trials": found.sessions, "verdict": found.verdict, "sentence": leaning.sentence(found)}
-    return {**{name: getattr(found, name) for name in ("mean", "low", "high", "level")}, **told}
+    return {
+        "trials": found.sessions,
+        "mean": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "level": found.level,
+        "verdict": found.verdict,
+        "sentence": leaning.sentence(found),
+    }
 
 
 def verification(found: Verification) -> VerificationAnswer:
@@ -67,23 +102,35 @@ def _finalist(found: Verification, finalist: Finalist) -> FinalistAnswer:
             "changed_settings": found.contest.changes(finalist.name),
             "readings": [dict(r) for r in finalist.readings],
             "failed": found.contest.out(finalist.name),
-            "gains": {over: vars(gain) for over, gain in gains(found.contest, finalist.name).items()},
+            "gains": {over: _gain(gain) for over, gain in gains(found.contest, finalist.name).items()},
             "gains_by_load": {
-                over: {load: vars(gain) for load, gain in each.items()}
+                over: {load: _gain(gain) for load, gain in each.items()}
                 for over, each in gains_by_load(found.contest, finalist.name).items()
             },
         }
     )
 
 
+def _gain(gain: Gain) -> Document:
+    return {"median": gain.median, "low": gain.low, "high": gain.high}
+
+
 def trial(record: Recommendation) -> TrialAnswer:
     return TrialAnswer.model_validate(
         {
-            **vars(record),
+            "trial": record.trial,
             "recommendation": record.id,
+            "state": record.state,
+            "origin": record.origin,
+            "configuration": record.configuration,
+            "changes": record.changes,
+            "reasons": record.reasons,
             "predictions": record.predictions or {},
             "curve": record.curve or [],
-            "failed": trial_record.failure(record),
+            "measured": record.measured,
+            "ended_early": record.ended_early,
             "spent_s": trial_record.spent_s(record),
+            "failed": trial_record.failure(record),
+            "memory": record.memory,
         }
     )

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from lutra_models.errors import printable
+from lutra_models.errors import Party, printable
 from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.common.actor import Actor, current_actor
+from lutra_service.common.actor import AUTOMATIC, SERVICE, Actor, current_actor
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import AuditEntry, Recommendation
+from lutra_service.db.schema.transitions import Transition
 from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
@@ -63,10 +63,6 @@ Action = Literal[
     "workload.import",
 ]
 """Everything that leaves an entry. What happened is named by its verb, whoever did it."""
-SERVICE = "service"
-"""Who decided, where no token did."""
-AUTOMATIC = "automatic"
-"""Who approved, where a session approves its own."""
 KEPT = timedelta(days=400)
 LONGEST_TEXT = 1000
 LARGEST_DOCUMENT = 16_000
@@ -114,16 +110,15 @@ def record(
     )
 
 
-def decision(unit: UnitOfWork, action: Action, before: Recommendation, by: str, **told: Any) -> None:
-    """What was decided of a recommendation, by a token or by the service."""
-    after = unit.recommendations.get(before.id)
+def decision(unit: UnitOfWork, action: Action, row: Recommendation, to: State, by: str, **told: Any) -> None:
+    """What was decided of a recommendation, by a token or by the service; `row` as it was before."""
     record(
         unit,
         action,
-        before.id,
-        {"state": before.state},
-        {"state": after.state, "by": by, "changes": moved(after), **told},
-        database_id=before.database_id,
+        row.id,
+        {"state": row.state},
+        {"state": to, "by": by, "changes": moved(unit.recommendations.get(row.id)), **told},
+        database_id=row.database_id,
         by=SERVICE if by not in (current_actor.get().token_id, None) else None,
     )
 
@@ -132,6 +127,11 @@ def named(unit: UnitOfWork, by: str | None) -> str:
     """The name of the token that decided, or who else did."""
     token = None if by is None else unit.tokens.find(by)
     return by or SERVICE if token is None else token.name
+
+
+def party(by: str | None) -> Party:
+    """What kind of somebody decided: the service, by itself or for a session, or an operator."""
+    return Party.SERVICE if by in (None, SERVICE, AUTOMATIC) else Party.OPERATOR
 
 
 def moved(row: Recommendation, back: bool = False) -> dict[str, list[str]]:
@@ -154,19 +154,14 @@ def guard(name: str) -> str:
     return f"guard {name}"
 
 
-def happened(unit: UnitOfWork, row: Recommendation, to: State, by: str, why: str = "", **values: Any) -> None:
-    """Lead a change to the state `to`, which `by` brought about. `values` are columns that change with the state.
-
-    Nothing is told of a recommendation that changes no setting.
-    """
-    if to == State.REVERTED:
-        values["outcome"] = (values.get("outcome") or row.outcome or ChangeOutcome.taken_back(unit.now)).undone_by(by)
-    unit.recommendations.step(row, to, **values)
+def happened(unit: UnitOfWork, made: Transition) -> None:
+    """What became of a change on its server. Nothing is told of a recommendation that changes no setting."""
+    row, to, by, why = made.row, made.to, made.by, made.why
     moves = moved(row, back=to == State.REVERTED)
     if not moves:
         return
     told = {"state": to, "changes": moves, **({"why": why} if why else {})}
-    record(unit, ACTIONS[to], row.id, {"state": row.state}, told, database_id=row.database_id, by=by)
+    record(unit, ACTIONS[to], row.id, {"state": made.was}, told, database_id=row.database_id, by=by)
     words = f"{row.id}: {to} by {by}: {in_words(moves)}" + (f": {why}" if why else "")
     _log(unit, row.database_id, words, to not in (State.APPLIED, State.CONFIRMED), recommendation=row.id, changes=moves)
     unit.databases.count(row.database_id, to)

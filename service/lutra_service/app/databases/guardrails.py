@@ -56,7 +56,6 @@ def set_guardrails(unit: UnitOfWork, id_: str, wanted: Mapping[GuardName, tuple[
     }
     unit.databases.change(id_, guardrails=chosen)
     audit.record(unit, "guardrails.set", id_, database.guardrails, chosen, database_id=id_)
-    unit.publish(id_)
     return unit.databases.get(id_)
 
 
@@ -75,7 +74,6 @@ def set_windows(unit: UnitOfWork, id_: str, windows: Sequence[MaintenanceWindow]
     after = [{**asdict(w), "weekdays": list(w.weekdays)} for w in windows]
     unit.databases.change(id_, maintenance_windows=after)
     audit.record(unit, "windows.set", id_, {"windows": before or []}, {"windows": after}, database_id=id_)
-    unit.publish(id_)
     return unit.databases.get(id_)
 
 

@@ -52,7 +52,6 @@ def change_policy(unit: UnitOfWork, id_: str, patch: Mapping[str, Any]) -> Datab
         return changed
     if not at.space.names:
         raise InvalidConfiguration(f"{id_}: no setting may move")
-    unit.publish(id_)
     return changed
 
 
@@ -105,7 +104,6 @@ def _delete(unit: UnitOfWork, id_: str) -> None:
     database = _to_be_deleted(unit, id_)
     told = {"name": database.name, "engine": database.engine, "rows": unit.retention.delete_database(id_)}
     audit.record(unit, "database.delete", id_, told, None, database_id=id_)
-    unit.publish(id_)
 
 
 def _retired(unit: UnitOfWork, before: Database, at: datetime | None) -> Database:
@@ -114,7 +112,6 @@ def _retired(unit: UnitOfWork, before: Database, at: datetime | None) -> Databas
     unit.databases.change(before.id, retired_at=at)
     told = [{"retired": row is not None} for row in (before.retired_at, at)]
     audit.record(unit, "database.retire" if at else "database.unretire", before.id, *told, database_id=before.id)
-    unit.publish(before.id)
     return unit.databases.get(before.id)
 
 

@@ -14,7 +14,7 @@ from lutra_models import __version__, serial
 from lutra_models.catalog import LiveSettings, meet, of_engine
 from lutra_models.catalog.rows import KnobRow
 from lutra_models.digest import fingerprint
-from lutra_models.errors import NotEnoughObservations
+from lutra_models.errors import Failure, NotEnoughObservations
 from lutra_models.history import CIRCUMSTANCE, History, Observation, same_context
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Value
 from lutra_models.lifecycle import Origin, SessionState
@@ -337,7 +337,7 @@ def _trial(session: Session, number: int, observation: Observation, at: datetime
         trial=number,
         state=State.CONFIRMED if measured else State.FAILED,
         measured=dict(observation.metrics) if measured else None,
-        error=observation.failure,
+        failure=None if observation.failure is None else Failure.told(observation.failure),
         key=fingerprint([session.id, number]),
         seed=0,
         package_version=__version__,

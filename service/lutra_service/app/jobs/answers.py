@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutra_models.errors import DecisionCode, Failure, Party
 from lutra_models.knobs import Configuration
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -15,6 +16,7 @@ from lutra_service.app.live import settled
 from lutra_service.app.memory import learned
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.proposal import propose
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session, Snapshot
 from lutra_service.db.store import UnitOfWork
@@ -41,7 +43,7 @@ def take(
         if session is not None:
             _remember(unit, row, session, at, result["lesson"], kept)
     if session is not None and result["origin"] == Origin.NOTHING:
-        _nothing(unit, row, session, at, told)
+        _nothing(unit, row, at, told)
     elif session is not None and row.kind == Kind.SEARCH and at.mode == "restart_in_window":
         _in_parts(unit, row, session, at, configuration, told)
     else:
@@ -61,19 +63,15 @@ def _proposed(
     unit: UnitOfWork, row: Recommendation, at: ServerContext, configuration: Configuration, told: Document
 ) -> None:
     values = change_set.change_details(at, configuration)
-    unit.recommendations.step(row, State.PROPOSED, **told, **values, proposed_at=unit.now, lease_until=None)
-    unit.publish(row.id, row.database_id, row.session_id)
+    values |= {"proposed_at": unit.now, "lease_until": None}
+    unit.recommendations.step(row, State.PROPOSED, SERVICE, **told, **values)
 
 
-def _nothing(unit: UnitOfWork, row: Recommendation, session: Session, at: ServerContext, told: Document) -> None:
-    """Nobody is asked for approval, and the session settles."""
+def _nothing(unit: UnitOfWork, row: Recommendation, at: ServerContext, told: Document) -> None:
+    """Nobody is asked for approval."""
     values = change_set.change_details(at, at.active.restrict(at.space.names))
-    unit.recommendations.step(
-        row, State.UNNEEDED, **told, **values, proposed_at=unit.now, ended_at=unit.now, lease_until=None
-    )
-    unit.publish(row.id, row.database_id, row.session_id)
-    looked_at = (told["looked_at"] or {}).get("sentence", "Nothing is worth changing.")
-    settled.settle(unit, session, at, looked_at)
+    values |= {"proposed_at": unit.now, "lease_until": None}
+    unit.recommendations.step(row, State.UNNEEDED, SERVICE, **told, **values)
 
 
 def _in_parts(
@@ -98,7 +96,7 @@ def _in_parts(
         _proposed(unit, row, at, rest, parts[0])
         return None if known is not None else _gather(unit, at, session, row.id, waiting, gathered, parts[1])
     if known is not None:
-        return _nothing(unit, row, session, at, told)
+        return _nothing(unit, row, at, told)
     for_window = Configuration(gathered)
     own = {"kind": Kind.MAINTENANCE, "trial": None, "key": row.id}
     _proposed(unit, row, at, for_window, {**parts[1], **own})
@@ -124,16 +122,15 @@ def _gather(
         parent_id=parent_id,
     )
     unit.recommendations.change(made.id, reasons=told["reasons"], looked_at=told["looked_at"])
-    unit.publish(made.id, session.id, at.database.id)
     _end(unit, waiting, made.id)
 
 
 def _end(unit: UnitOfWork, waiting: list[Recommendation], into: str) -> None:
     """One proposal holds what needs a restart: what was only proposed before is in it."""
+    failure = Failure(DecisionCode.GATHERED, f"gathered into {into}", Party.SERVICE)
     for row in waiting:
         if row.state == State.PROPOSED:
-            unit.recommendations.step(row, State.EXPIRED, error=f"gathered into {into}", ended_at=unit.now)
-            unit.publish(row.id, row.session_id)
+            unit.recommendations.step(row, State.EXPIRED, SERVICE, failure=failure)
 
 
 def _gathered(at: ServerContext, waiting: list[Recommendation], restart: Mapping[str, Any]) -> Document:

@@ -212,7 +212,7 @@ class Compute:
             return "unavailable", partial(_line(id_).release, id_=id_)
         except LutraError as error:
             log.exception("%s failed", id_)
-            return "failed", partial(_line(id_).give_up, id_=id_, error=f"{error.code}: {error}")
+            return "failed", partial(_line(id_).give_up, id_=id_, error=error)
         except Exception as error:
             log.exception("%s was lost", id_)
             return "lost", self._lost(id_, str(error) if isinstance(error, WorkerLost) else repr(error))

@@ -6,24 +6,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from lutra_models.errors import BrokenExtension, LutraError, MissingExtension, SpaceExhausted
+from lutra_models.errors import ApplyCode, ComputeCode, Failure, FailureCode, LutraError, MeasureCode, Party
 from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.jobs import answers, former, results, shadows
+from lutra_service.app.jobs import answers, former, results
 from lutra_service.app.jobs.job import Job
 from lutra_service.app.lifecycle import directive_holder, withdrawal
-from lutra_service.app.lifecycle.session_steps import pause
 from lutra_service.app.memory import learned
 from lutra_service.app.recommendations.admission import admitted, known_to_run
-from lutra_service.app.sessions.advance import advance
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
-NOT_INSTALLED = tuple(f"{error.code}: " for error in (MissingExtension, BrokenExtension))
 MEASUREMENT_LATE = timedelta(hours=2)
 
 
@@ -58,7 +55,8 @@ def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
         return
     attempts = found[0].attempts + 1
     if attempts >= max_attempts:
-        give_up(unit, id_, f"the computation was lost {attempts} times: {why}")
+        message = f"the computation was lost {attempts} times: {why}"
+        _give_up(unit, id_, Failure(ComputeCode.LOST, message, Party.WORKER))
     else:
         unit.recommendations.change(id_, attempts=attempts, lease_until=None)
 
@@ -81,32 +79,27 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in space}
         configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
     except LutraError as error:
-        give_up(unit, id_, f"{error.code}: {error}")
+        _give_up(unit, id_, Failure.of(error, Party.SERVICE))
         return
     answers.take(unit, recommendation, session, at, configuration, result)
-    shadows.begin(unit, unit.recommendations.get(id_))
-    if session is not None:
-        advance(unit, unit.databases.get(recommendation.database_id), unit.sessions.get(session.id))
 
 
-def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
-    """It will not be computed again; an automatic session pauses, for the same question has the same answer.
+def give_up(unit: UnitOfWork, id_: str, error: LutraError) -> None:
+    """What computed it says that it cannot be computed."""
+    _give_up(unit, id_, Failure.of(error, Party.WORKER))
 
-    One whose space has nothing left to try goes on to its end. What a worker could not compute for want of a package,
-    the model version before computes.
+
+def _give_up(unit: UnitOfWork, id_: str, failure: Failure) -> None:
+    """It will not be computed again. What a worker could not compute for want of a package, the model version before
+    computes.
     """
     found = _computing(unit, id_)
     if found is None:
         return
-    recommendation, session = found
-    if error.startswith(NOT_INSTALLED) and former.takes_over(unit, recommendation, error):
+    recommendation, _ = found
+    if failure.code.is_not_installed and former.takes_over(unit, recommendation, failure):
         return
-    unit.recommendations.step(recommendation, State.FAILED, error=error[:1000], ended_at=unit.now, lease_until=None)
-    unit.publish(id_, recommendation.database_id, recommendation.session_id)
-    if error.startswith(f"{SpaceExhausted.code}: "):
-        advance(unit, unit.databases.get(recommendation.database_id), session)
-        return
-    pause(unit, session, f"{id_} could not be computed: {error}")
+    unit.recommendations.step(recommendation, State.FAILED, SERVICE, failure=failure, lease_until=None)
 
 
 def release(unit: UnitOfWork, id_: str) -> None:
@@ -125,19 +118,22 @@ def overdue(unit: UnitOfWork) -> list[str]:
 
 
 def end_overdue(unit: UnitOfWork, id_: str) -> None:
-    """End one of those, where it still is one, and let its session go on."""
-    database = unit.databases.lock(unit.recommendations.get(id_).database_id)
+    """End one of those, where it still is one."""
+    unit.databases.lock(unit.recommendations.get(id_).database_id)
     if id_ not in overdue(unit):
         return
     row = unit.recommendations.get(id_)
     if withdrawal.is_given(row):
         withdrawal.end_unanswered(unit, row)
     else:
-        to, error = (State.FAILED, "no measurement came") if row.state == State.APPLIED else (State.EXPIRED, "expired")
-        unit.recommendations.step(row, to, error=error, ended_at=unit.now)
-        audit.decision(unit, "recommendation.expire", row, audit.SERVICE)
-        unit.publish(row.id, row.database_id, row.session_id)
-    advance(unit, database)
+        to, code, message = _lapsed(row)
+        unit.recommendations.step(row, to, SERVICE, failure=Failure(code, message, Party.SERVICE))
+
+
+def _lapsed(row: Recommendation) -> tuple[State, FailureCode, str]:
+    if row.state == State.APPLIED:
+        return State.FAILED, MeasureCode.NO_MEASUREMENT, "no measurement came"
+    return State.EXPIRED, ApplyCode.EXPIRED, ""
 
 
 def _computing(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Session | None] | None:

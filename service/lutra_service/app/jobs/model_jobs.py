@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from lutra_models.digest import fingerprint
+from lutra_models.errors import LutraError
 from lutra_models.scores import scorecard
 
 from lutra_service.app.jobs.job import Job
@@ -76,15 +77,16 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         _add(unit, found, told)
 
 
-def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
+def give_up(unit: UnitOfWork, id_: str, error: LutraError) -> None:
     """A session that a version cannot be scored on counts as one; anything else ends the job."""
     found = unit.model_jobs.get(id_)
     if found.state != "waiting":
         return
+    told = f"{error.code}: {error}"[:1000]
     if found.kind == "score" and found.results:
-        _add(unit, found, {"failed": error[:1000]})
+        _add(unit, found, {"failed": told})
     else:
-        _end(unit, found, state="failed", error=error[:1000])
+        _end(unit, found, state="failed", error=told)
 
 
 def lose(unit: UnitOfWork, id_: str, why: str) -> None:
@@ -119,7 +121,6 @@ def _add(unit: UnitOfWork, found: ModelJob, told: Document) -> None:
     elif len(results) > len(found.sessions):
         _end(unit, found, state="done")
         _keep(unit, found, results[0], results[1:])
-    unit.publish(found.id, found.model_id)
 
 
 def _keep(unit: UnitOfWork, found: ModelJob, suite: Document, sessions: Sequence[Document]) -> None:
@@ -142,4 +143,3 @@ def _refuse(unit: UnitOfWork, found: ModelJob, suite: Document, why: str) -> Non
 
 def _end(unit: UnitOfWork, found: ModelJob, **values: Any) -> None:
     unit.model_jobs.change(found.id, **values, ended_at=unit.now, lease_until=None)
-    unit.publish(found.id, found.model_id)

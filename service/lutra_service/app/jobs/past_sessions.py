@@ -43,7 +43,6 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
         raise NotEnoughObservations(f"no session has {LEAST_TRIALS} measured trials yet: there is nothing to score on")
     made = unit.model_jobs.add(ModelJob(unit.new_id("job"), model_id, "score", "waiting", unit.now, sessions=sessions))
     audit.record(unit, "model.score", model_id, None, {"sessions": len(sessions)}, database_id=None)
-    unit.publish(made.id, model_id)
     return made
 
 

@@ -20,4 +20,3 @@ def begin(unit: UnitOfWork, recommendation: Recommendation) -> None:
             recommendation_id=recommendation.id,
         )
         unit.model_jobs.add(job)
-        unit.publish(job.id)

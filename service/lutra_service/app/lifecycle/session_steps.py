@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lutra_models.lifecycle import SessionState
 
-from lutra_service.app.access import audit
-from lutra_service.app.access.audit import Action
+from lutra_service.app.lifecycle.facts import UndoBegun
+from lutra_service.common.actor import SERVICE
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
-
-LONGEST_MESSAGE = 1000
-
-
-def transition(unit: UnitOfWork, session: Session, to: SessionState, action: Action, why: str, **values: Any) -> None:
-    """Take a session to another state, and tell its message, the audit log and whoever waits for it `why`.
-
-    `values` are columns that change with the state. Raises IllegalTransition.
-    """
-    unit.sessions.step(session, to, message=why[:LONGEST_MESSAGE], **values)
-    before, after = {"state": session.state}, {"state": to, "message": why}
-    audit.record(unit, action, session.id, before, after, database_id=session.database_id, by=audit.SERVICE)
-    unit.publish(session.id, session.database_id)
 
 
 def pause(unit: UnitOfWork, session: Session | None, why: str) -> None:
     """Where there is one, and it runs or has settled."""
     if session is not None and session.state in (SessionState.RUNNING, SessionState.SETTLED):
-        transition(unit, session, SessionState.PAUSED, "session.pause", why)
+        unit.sessions.step(session, SessionState.PAUSED, SERVICE, why)
 
 
 def wake(unit: UnitOfWork, session: Session) -> Session:
     """Let a settled session run on."""
-    unit.sessions.step(session, SessionState.RUNNING, message="")
-    unit.publish(session.id, session.database_id)
+    unit.sessions.step(session, SessionState.RUNNING, SERVICE)
     return unit.sessions.get(session.id)
+
+
+def say(unit: UnitOfWork, begun: UndoBegun) -> None:
+    """Also in a session that has ended."""
+    if begun.session_id is not None:
+        unit.sessions.change(begun.session_id, message=begun.message)
 
 
 def undone(unit: UnitOfWork, row: Recommendation, why: str) -> None:
@@ -48,4 +38,4 @@ def undone(unit: UnitOfWork, row: Recommendation, why: str) -> None:
     names = ", ".join(c["setting"] for c in row.changes)
     ended = f" The session had ended on: {session.message}" if session.message else ""
     message = f"{why}; {names} are no longer what this session ended on.{ended}"
-    transition(unit, session, SessionState.UNDONE, "session.undone", message)
+    unit.sessions.step(session, SessionState.UNDONE, SERVICE, message)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from lutra_models.errors import ApplyCode, Failure, Party
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.wire import Report
 
 from lutra_service.app.access import audit
-from lutra_service.app.access.audit import SERVICE
 from lutra_service.app.lifecycle import directive_holder
 from lutra_service.app.lifecycle.directive_holder import Holder
+from lutra_service.app.lifecycle.facts import Heard
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
-from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
 UNPROPOSED = (State.OBSERVING, State.COMPUTING)
@@ -26,18 +29,29 @@ SETTLED_AFTER = timedelta(minutes=1)
 NO_ANSWER = "its agent never answered"
 
 
-def withdraw(unit: UnitOfWork, row: Recommendation, by: str, why: str = "", **values: Any) -> None:
+def withdraw(
+    unit: UnitOfWork,
+    row: Recommendation,
+    by: str,
+    failure: Failure,
+    declined: Declined | None = None,
+    **values: Any,
+) -> None:
     """`values` are set where it ends now. One that was withdrawn before stays so."""
     if is_given(row):
         if row.withdrawn_at is not None:
             return
-        message = ": ".join(filter(None, (why, UNDER_WAY)))[:1000]
-        unit.recommendations.change(row.id, withdrawn_at=unit.now, withdrawn_by=by, error=message)
+        withdrawn: Document = {"withdrawn_at": unit.now, "withdrawn_by": by, "failure": failure}
+        unit.recommendations.stay(row, by, declined=declined, **withdrawn)
     else:
-        ended = {"ended_at": unit.now, "error": why[:1000] or None, **values}
-        unit.recommendations.step(row, State.EXPIRED if row.state in UNPROPOSED else State.REJECTED, **ended)
-    audit.decision(unit, "recommendation.reject", row, by, why=why)
-    unit.publish(row.id, row.database_id, row.session_id)
+        to = State.EXPIRED if row.state in UNPROPOSED else State.REJECTED
+        unit.recommendations.step(row, to, by, failure=failure, declined=declined, **values)
+
+
+def error(row: Recommendation) -> str | None:
+    """Why it came to nothing or was undone, for people; with what is still to come of one that its agent holds."""
+    under_way = row.state == State.APPROVED and row.withdrawn_at is not None
+    return ": ".join(filter(None, (row.error, UNDER_WAY))) if under_way else row.error
 
 
 def is_given(row: Recommendation) -> bool:
@@ -45,8 +59,9 @@ def is_given(row: Recommendation) -> bool:
     return row.state == State.APPROVED and row.handed_out_at is not None
 
 
-def settle(unit: UnitOfWork, database: Database, report: Report, configuration: Document | None) -> None:
+def settle(unit: UnitOfWork, heard: Heard) -> None:
     """End what was withdrawn, or has expired, where the report shows that its agent is not at it any more."""
+    database, report = heard.database, heard.report
     holder = str(Holder(report.agent, report.epoch))
     made = min(report.sent_at, unit.now)  # a clock that is ahead says nothing
     for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
@@ -54,7 +69,7 @@ def settle(unit: UnitOfWork, database: Database, report: Report, configuration: 
         if since is None or report.status.provisional == row.id or directive_holder.held_by_another(unit, row, holder):
             continue
         if made >= since + SETTLED_AFTER:
-            _end(unit, row, configuration or {})
+            _end(unit, row, heard.configuration or {})
 
 
 def end_unanswered(unit: UnitOfWork, row: Recommendation) -> None:
@@ -73,13 +88,13 @@ def _lapsed_at(unit: UnitOfWork, row: Recommendation) -> datetime | None:
 def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
     if _is_active(row, configuration):
         found = ChangeOutcome.found_applied("found active", unit.now)
-        audit.happened(unit, row, State.APPLIED, audit.BY_HAND, "found active", outcome=found, applied_at=unit.now)
+        by, why = audit.BY_HAND, "found active"
+        unit.recommendations.step(row, State.APPLIED, by, why, outcome=found, applied_at=unit.now)
     else:
         to = State.EXPIRED if row.withdrawn_at is None else State.REJECTED
-        error = "; ".join(filter(None, ((row.error or to).removesuffix(f": {UNDER_WAY}"), why)))
-        unit.recommendations.step(row, to, error=error[:1000], ended_at=unit.now)
-        audit.decision(unit, "recommendation.expire", row, SERVICE)
-    unit.publish(row.id, row.database_id, row.session_id)
+        known = row.failure or Failure(ApplyCode.EXPIRED, "", Party.SERVICE)
+        failure = replace(known, message="; ".join(filter(None, (known.message, why))))
+        unit.recommendations.step(row, to, SERVICE, failure=failure)
 
 
 def _is_active(row: Recommendation, configuration: Mapping[str, Any]) -> bool:

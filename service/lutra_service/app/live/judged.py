@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from lutra_models.judgement import Judgement, judge, sentence
@@ -11,9 +12,10 @@ from lutra_models.metrics import P99, Objective
 
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.databases.loaded import loaded
-from lutra_service.app.live.verdicts import changes_of, is_loss
-from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, StoredReport, net_changes
+from lutra_service.app.lifecycle.facts import WindowSeen
+from lutra_service.app.live.verdicts import changes_of
+from lutra_service.db.schema.judged import Judged
+from lutra_service.db.schema.records import Recommendation, StoredReport, net_changes
 from lutra_service.db.store import UnitOfWork
 
 ENOUGH = 12
@@ -27,13 +29,15 @@ RECENT = timedelta(hours=24)
 WITHOUT_SESSION = Objective(P99.name, "minimize")
 
 
-def look_again(unit: UnitOfWork, database: Database) -> None:
+def look_again(unit: UnitOfWork, seen: WindowSeen) -> None:
     """With a new window: judge the last change, as long as it is not judged for good; also after its session's end."""
+    database = seen.database
     row = unit.recommendations.last_change(database.id)
     if row is None or row.applied_at is None or row.kind == Kind.ROLLBACK:
         return
     session = unit.sessions.of(row)
-    if effective_mode(database, session) == "lab" or (row.judgement or {}).get("after", 0) >= ENOUGH:
+    known = row.judgement
+    if effective_mode(database, session) == "lab" or (known is not None and known.found.after >= ENOUGH):
         return
     objective = session.judged if session else WITHOUT_SESSION
     found = _judged(unit, [row], objective)
@@ -41,15 +45,11 @@ def look_again(unit: UnitOfWork, database: Database) -> None:
         return
     earlier = [] if session is None else changes_of(unit, session)
     together = _judged(unit, earlier, objective) if len(earlier) > 1 and earlier[-1].id == row.id else None
-    told: Document = {**_told(found), "follows": _follows(unit, row, found), "together": together and _told(together)}
-    if is_loss(told):
-        told["lost_at"] = (row.judgement or {}).get("lost_at") or unit.now.isoformat()
+    both = None if together is None else Judged(together, sentence(together))
+    told = Judged(found, sentence(found), _follows(unit, row, found), both)
+    if told.is_loss:
+        told = replace(told, lost_at=(known and known.lost_at) or unit.now)
     unit.recommendations.change(row.id, judgement=told)
-    unit.publish(row.id, row.session_id)
-
-
-def _told(found: Judgement) -> Document:
-    return {**found.to_dict(), "sentence": sentence(found)}
 
 
 def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:

@@ -12,8 +12,8 @@ from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.databases.symptoms import MINUTES
-from lutra_service.app.lifecycle.session_steps import transition
 from lutra_service.app.live import circumstances, observed, outages
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
@@ -40,7 +40,7 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
         "unread": not _is_read(unit, session),
         "for_window": [r.id for r in for_window(unit.recommendations.outlined(session.id))],
     }
-    transition(unit, session, SessionState.SETTLED, "session.settle", why, settled=content)
+    unit.sessions.step(session, SessionState.SETTLED, SERVICE, why, settled=content)
 
 
 def for_window(rows: Iterable[Recommendation]) -> list[Recommendation]:

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from lutra_models import serial
 from lutra_models.errors import LutraError
-from lutra_models.evidence import Basis, Change, How, TurnedDown
+from lutra_models.evidence import Basis, Change, TurnedDown
 
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
 LONGEST = 1000
 
 
-def remember(
-    unit: UnitOfWork, row: Recommendation, how: How, reason: str | None, names: Collection[str] | None = None
-) -> None:
-    """That the changes of `row`, or only those of `names`, were turned down now. A lab has no operator to obey.
+def remember(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
+    """That changes of `row` were turned down now. A lab has no operator to obey.
 
     The first time counts: what was rolled back is not remembered once more as its agent reports that.
     """
+    how, reason, names = declined.how, declined.reason, declined.names
     known = unit.recommendations.get(row.id)
     if known.turned_down is not None:
         return
@@ -36,7 +35,7 @@ def remember(
     if basis is not None:
         changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
         one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
-        told |= {"turned_down": serial.turned_down_to_dict(one), "turned_down_at": unit.now}
+        told |= {"turned_down": one, "turned_down_at": unit.now}
     if told:
         unit.recommendations.change(row.id, **told)
 

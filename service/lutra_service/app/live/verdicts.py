@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from lutra_models.evidence import Change, Compared
 from lutra_models.lifecycle import RecommendationKind as Kind
 
-from lutra_service.common.documents import Document
+from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.records import Database, Recommendation, Session, net_changes
 from lutra_service.db.store import UnitOfWork
 
@@ -18,27 +17,26 @@ COMPUTED = (Kind.SEARCH, Kind.HANDOVER)
 def unanswered_loss(unit: UnitOfWork, database: Database, session: Session) -> bool:
     """Whether the last change is judged a loss, and its session has computed nothing since that was known."""
     row = unit.recommendations.last_change(database.id)
-    lost_at = (row.judgement or {}).get("lost_at") if row is not None else None
-    if lost_at is None:
+    judgement = None if row is None else row.judgement
+    if judgement is None or judgement.lost_at is None:
         return False
+    lost_at = judgement.lost_at
     asked = (r.created_at for r in unit.recommendations.outlined(session.id) if r.kind in COMPUTED)
-    return all(at < datetime.fromisoformat(lost_at) for at in asked)
+    return all(at < lost_at for at in asked)
 
 
 def gained(row: Recommendation) -> bool:
     """Whether its change is judged better, by itself or with the changes of its session before it."""
-    judgement = row.judgement or {}
-    verdicts = [part.get("verdict") for part in (judgement, judgement.get("together") or {})]
-    return verdicts[0] != "worse" and "better" in verdicts
+    return row.judgement is not None and row.judgement.is_gain
 
 
 def compared(unit: UnitOfWork, database: Database, session: Session) -> tuple[Compared, ...]:
     """What the last change did, and then all of the session's together, as far as that is judged by its objective."""
     row = unit.recommendations.last_change(database.id)
-    if row is None or row.judgement is None or row.judgement["metric"] != session.judged.metric:
+    if row is None or row.judgement is None or row.judgement.found.metric != session.judged.metric:
         return ()
     told = [_compared(net_changes([row]), row.judgement)]
-    together = row.judgement.get("together")
+    together = row.judgement.together
     if together is not None and row.session_id == session.id:
         told.append(_compared(net_changes(changes_of(unit, session)), together))
     return tuple(told)
@@ -49,15 +47,10 @@ def sentence_of(unit: UnitOfWork, database_id: str, session: Session) -> str:
     row = unit.recommendations.last_change(database_id)
     if row is None or row.session_id != session.id or row.judgement is None:
         return ""
-    together = row.judgement.get("together")
-    parts = [f"{row.id}: {row.judgement['sentence']}.", row.judgement.get("follows", "")]
-    parts += [f"All changes of this session together: {together['sentence']}."] if together else []
+    together = row.judgement.together
+    parts = [f"{row.id}: {row.judgement.sentence}.", row.judgement.follows]
+    parts += [f"All changes of this session together: {together.sentence}."] if together else []
     return " ".join(part for part in parts if part)
-
-
-def is_loss(judgement: Document) -> bool:
-    """Of its change, or of all changes of its session together."""
-    return any(part.get("verdict") == "worse" for part in (judgement, judgement.get("together") or {}))
 
 
 def changes_of(unit: UnitOfWork, session: Session) -> list[Recommendation]:
@@ -68,5 +61,5 @@ def changes_of(unit: UnitOfWork, session: Session) -> list[Recommendation]:
     return sorted(made, key=lambda r: r.applied_at or r.created_at)
 
 
-def _compared(changes: Sequence[Change], judgement: Document) -> Compared:
-    return Compared(tuple(changes), judgement["verdict"], f"{judgement['sentence']}.", judgement["ratio"])
+def _compared(changes: Sequence[Change], judged: Judged) -> Compared:
+    return Compared(tuple(changes), judged.found.verdict, f"{judged.sentence}.", judged.found.ratio)

@@ -19,7 +19,7 @@ from lutra_service.app.models import compared
 from lutra_service.app.models.brought import verify_importable
 from lutra_service.app.models.serving import former, packages_of, require_whole
 from lutra_service.app.models.suite import suite_of
-from lutra_service.common.actor import current_actor
+from lutra_service.common.actor import SERVICE, current_actor
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelVersion
 from lutra_service.db.store import UnitOfWork
@@ -52,7 +52,7 @@ def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> M
             note=note,
             state=ModelState.CANDIDATE,
             created_at=unit.now,
-            created_by=current_actor.get().token_name[:200] or audit.SERVICE,
+            created_by=current_actor.get().token_name[:200] or SERVICE,
             package_version=__version__,
             packages=packages,
             options=options.to_dict(),
@@ -165,4 +165,3 @@ def _changed(unit: UnitOfWork, action: Action, before: ModelVersion, after: Mode
     states = ({"state": v.state, "shadow": v.shadow} for v in (before, after))
     was, now = states
     audit.record(unit, action, after.id, was, {**now, **told}, database_id=None)
-    unit.publish(after.id)

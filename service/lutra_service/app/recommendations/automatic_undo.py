@@ -3,55 +3,56 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
-from lutra_models.errors import LutraError
+from lutra_models.errors import DecisionCode, Failure, LutraError
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.wire import Report
 
 from lutra_service.app.access import audit
-from lutra_service.app.access.audit import SERVICE, named
+from lutra_service.app.access.audit import named
+from lutra_service.app.lifecycle.facts import Reported, SettingsSeen, UndoBegun
 from lutra_service.app.recommendations import decide, outcomes
+from lutra_service.common.actor import SERVICE
 from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
 
-def undo_withdrawn(unit: UnitOfWork, database: Database) -> None:
+def undo_withdrawn(unit: UnitOfWork, reported: Reported) -> None:
     """One at a time, and each once: what its agent then refuses is left to the operator."""
+    database = reported.database
     for row in unit.recommendations.withdrawn(database.id):
         if not row.is_active or row.kind == Kind.ROLLBACK:
             continue
         backs = unit.recommendations.rollbacks_of(row)
         if any(_undid(back, row) for back in backs):
             by, why = named(unit, row.withdrawn_by), row.error or ""
-            audit.happened(unit, row, State.REVERTED, by, why, ended_at=unit.now)
-            unit.publish(row.id, row.session_id)
+            unit.recommendations.step(row, State.REVERTED, by, why, told=f"{row.id} was rolled back")
         elif not backs and not _rollback_pending(unit, database):
-            _undo(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active")
+            by, why = row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active"
+            _undo(unit, row, by, Failure(DecisionCode.WITHDRAWN, why, audit.party(by)))
 
 
-def undo_forgotten(unit: UnitOfWork, database: Database, report: Report) -> None:
-    row = outcomes.forgotten(unit, database, report)
+def undo_forgotten(unit: UnitOfWork, seen: SettingsSeen) -> None:
+    row = outcomes.forgotten(unit, seen.database, seen.report)
     if row is not None:
         _undo(unit, row, SERVICE, outcomes.LOST)
 
 
-def _undo(unit: UnitOfWork, row: Recommendation, by: str, why: str) -> None:
+def _undo(unit: UnitOfWork, row: Recommendation, by: str, known: Failure) -> None:
     """A report is stored all the same where its undo fails: the recommendation says why."""
     try:
         back = decide.take_back(unit, row.id, by)
     except (LutraError, LookupError, ValueError) as error:
-        message = f"{why}, but cannot be undone: {error}"[:1000]
-        if message != row.error:
+        failure = replace(known, message=f"{known.message}, but cannot be undone: {error}")
+        if failure != row.failure:
             log.error("%s cannot be undone: %s", row.id, error)
     else:
-        message = f"{why}; {back.id} undoes it"
-        if row.session_id is not None:
-            unit.sessions.change(row.session_id, message=message)
-    unit.recommendations.change(row.id, error=message)
-    unit.publish(row.id, row.session_id)
+        failure = replace(known, message=f"{known.message}; {back.id} undoes it")
+        unit.record(UndoBegun(row.session_id, failure.text))
+    unit.recommendations.change(row.id, failure=failure)
 
 
 def _rollback_pending(unit: UnitOfWork, database: Database) -> bool:

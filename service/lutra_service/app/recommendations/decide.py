@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 
-from lutra_models.errors import IllegalTransition, InvalidConfiguration
+from lutra_models.errors import DecisionCode, Failure, IllegalTransition, InvalidConfiguration, Party
 from lutra_models.knobs import Configuration, Value
 from lutra_models.lifecycle import Origin, advance_recommendation
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -17,18 +17,19 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import Conflict
 from lutra_service.app.lifecycle import withdrawal
-from lutra_service.app.lifecycle.session_steps import pause
-from lutra_service.app.live import turned_down
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.recommendations.directives import waits_for_window
 from lutra_service.app.recommendations.proposal import propose
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
 APPROVAL_LASTS = timedelta(hours=24)
 UNDER_WAY = (State.APPROVED, State.APPLIED)
+REJECTED = Failure(DecisionCode.REJECTED, "", Party.OPERATOR)
 
 
 def approve(
@@ -55,8 +56,8 @@ def approve(
     values = change_set.change_details(at, configuration)
     if at.waits is not None and values["restart_needed"]:  # it undoes nothing of what is changed until then
         values = change_set.change_details(at, configuration.restrict(c["setting"] for c in values["changes"]))
-    _step(unit, recommendation, State.APPROVED, **values, **_decision(unit, by, at, bool(values["restart_needed"])))
-    audit.decision(unit, "recommendation.approve", recommendation, by)
+    values |= _decision(unit, by, at, bool(values["restart_needed"]))
+    unit.recommendations.step(recommendation, State.APPROVED, by, **values)
     return _without_change(unit, at, unit.recommendations.get(id_))
 
 
@@ -106,8 +107,6 @@ def _subset(
     configuration = admitted(unit, at, part_of, known_to_run(whole, session))
     if at.waits is not None and whole.restart_needed:
         configuration = configuration.restrict(c.name for c in at.live.changes(configuration))
-    _step(unit, whole, State.REJECTED, decided_at=unit.now, decided_by=by, ended_at=unit.now)
-    turned_down.remember(unit, whole, "left_out", reason, changed - set(names))
     part = propose(
         unit,
         at,
@@ -118,9 +117,10 @@ def _subset(
         parent_id=whole.id,
         trial=whole.trial,
     )
-    _step(unit, part, State.APPROVED, **_decision(unit, by, at, bool(part.restart_needed)))
-    audit.decision(unit, "recommendation.reject", whole, by, part=part.id)
-    audit.decision(unit, "recommendation.approve", part, by)
+    left_out: Document = {"declined": Declined("left_out", reason, changed - set(names), part.id)}
+    left_out |= {"decided_at": unit.now, "decided_by": by}
+    unit.recommendations.step(whole, State.REJECTED, by, failure=REJECTED, **left_out)
+    unit.recommendations.step(part, State.APPROVED, by, **_decision(unit, by, at, bool(part.restart_needed)))
     return unit.recommendations.get(part.id)
 
 
@@ -128,7 +128,7 @@ def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendatio
     """Outside a lab, settings that are active already need nobody: what comes next measures them."""
     if at.mode == "lab" or approved.changes:
         return approved
-    unit.recommendations.step(approved, State.APPLIED, applied_at=unit.now)
+    unit.recommendations.step(approved, State.APPLIED, SERVICE, applied_at=unit.now)
     return unit.recommendations.get(approved.id)
 
 
@@ -141,8 +141,9 @@ def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Re
     advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.withdrawn_at is not None:
         raise IllegalTransition(f"{id_} was withdrawn already: {withdrawal.UNDER_WAY}")
-    withdrawal.withdraw(unit, recommendation, by, decided_at=unit.now, decided_by=by)
-    turned_down.remember(unit, recommendation, "rejected", reason)
+    decided = {"decided_at": unit.now, "decided_by": by}
+    withdrawal.withdraw(unit, recommendation, by, REJECTED, Declined("rejected", reason), **decided)
+    unit.conclude()
     return unit.recommendations.get(id_)
 
 
@@ -152,15 +153,12 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
 
     What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
     """
-    recommendation, database, session = _held(unit, id_)
+    recommendation, database, _ = _held(unit, id_)
     if recommendation.state != State.APPROVED and not recommendation.is_active:
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
     if recommendation.state == State.APPROVED and recommendation.kind == Kind.ROLLBACK:
         raise IllegalTransition(f"{id_} is a rollback that is not carried out yet: reject it instead")
-    back = _way_back(unit, recommendation, database, session, recommendation.before, by)
-    turned_down.remember(unit, recommendation, "rolled_back", reason)
-    pause(unit, unit.sessions.open_one(database.id), f"paused by the rollback of {recommendation.id}")
-    return back
+    return _way_back(unit, recommendation, database, recommendation.before, by, Declined("rolled_back", reason))
 
 
 def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
@@ -168,18 +166,18 @@ def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
 
     Raises before anything is written, where these settings can be set no longer.
     """
-    recommendation, database, session = _held(unit, id_)
+    recommendation, database, _ = _held(unit, id_)
     before = {c["setting"]: c["before"] for c in recommendation.changes or ()}
-    return _way_back(unit, recommendation, database, session, before, by)
+    return _way_back(unit, recommendation, database, before, by)
 
 
 def _way_back(
     unit: UnitOfWork,
     recommendation: Recommendation,
     database: Database,
-    session: Session | None,
     before: Mapping[str, Value],
     by: str,
+    declined: Declined | None = None,
 ) -> Recommendation:
     at, others = context_of(unit, database), unit.recommendations.in_states(database.id, withdrawal.OPEN)
     made = {c["setting"] for c in recommendation.changes or ()}
@@ -191,15 +189,14 @@ def _way_back(
         origin=Origin.ROLLBACK,
         parent_id=recommendation.id,
         state=State.APPROVED,
-        decided_by=by,
+        by=by,
+        declined=declined,
     )
+    failure = Failure(DecisionCode.WITHDRAWN, f"withdrawn by the rollback of {recommendation.id}", audit.party(by))
     for other in others:
-        withdrawal.withdraw(unit, other, by, f"withdrawn by the rollback of {recommendation.id}")
+        withdrawal.withdraw(unit, other, by, failure)
     changes = _undone(at, back.changes or (), recommendation.changes or ())
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
-    pause(unit, session, f"paused by the rollback of {recommendation.id}")
-    audit.decision(unit, "recommendation.rollback", recommendation, by, rollback=back.id)
-    unit.publish(back.id, database.id)
     return unit.recommendations.get(back.id)
 
 
@@ -227,12 +224,7 @@ def _held(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Database, Session
     return recommendation, database, session
 
 
-def _step(unit: UnitOfWork, recommendation: Recommendation, to: State, **values: object) -> None:
-    unit.recommendations.step(recommendation, to, **values)
-    unit.publish(recommendation.id, recommendation.database_id, recommendation.session_id)
-
-
-def _decision(unit: UnitOfWork, by: str, at: ServerContext, restart: bool) -> dict[str, object]:
+def _decision(unit: UnitOfWork, by: str, at: ServerContext, restart: bool) -> Document:
     """An approval that has to wait for a maintenance window lasts to that window's end at least."""
     expires_at = unit.now + APPROVAL_LASTS
     upcoming = following(at.windows, unit.now) if at.waits is not None and restart else None

@@ -9,13 +9,13 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import closed
 from lutra_models.wire import Directive, MustReach
 
-from lutra_service.app.access.audit import AUTOMATIC, SERVICE
 from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.lifecycle import directive_holder
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.live import unheard
 from lutra_service.app.recommendations import admission
 from lutra_service.app.recommendations.change_set import BY_HAND
+from lutra_service.common.actor import AUTOMATIC, SERVICE
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -42,7 +42,6 @@ def hand_out(unit: UnitOfWork, database: Database, agent: Holder | None) -> Dire
     who = directive_holder.asking(database, agent)
     if not _is_held(recommendation, who):
         unit.recommendations.change(recommendation.id, handed_out_at=unit.now, handed_to=who)
-        unit.publish(recommendation.id)
     return directive
 
 

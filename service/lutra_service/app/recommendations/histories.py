@@ -11,7 +11,6 @@ from lutra_models.knobs import Configuration, Knob, KnobSpace, Value
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.serial import turned_down_from_dict
 from lutra_models.serial.knobs import knob_from_dict
 
 from lutra_service.app.databases.server_context import ServerContext
@@ -80,8 +79,7 @@ def measured(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
 
 def _turned_down(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
     """The newest of all of the database's sessions, oldest first."""
-    rows = unit.recommendations.turned_down(database_id)
-    return [turned_down_from_dict(r.turned_down) for r in rows if r.turned_down is not None]
+    return [r.turned_down for r in unit.recommendations.turned_down(database_id) if r.turned_down is not None]
 
 
 def _asked(evidence: Evidence) -> set[str]:

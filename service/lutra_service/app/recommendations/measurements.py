@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from lutra_models.errors import ApplyCode, Failure
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.wire import Report
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.lifecycle.facts import Measured
 from lutra_service.app.recommendations import trial_record
 from lutra_service.app.recommendations.histories import targets_of
 from lutra_service.common.documents import Document
@@ -30,13 +31,14 @@ def being_watched(unit: UnitOfWork, database: Database, start: datetime) -> Reco
     return None
 
 
-def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
+def record_measurement(unit: UnitOfWork, fact: Measured) -> None:
     """In a lab one window is the measurement; elsewhere the mean of some, the first left out."""
+    id_, report = fact.recommendation_id, fact.report
     recommendation = unit.recommendations.get(id_)
     if recommendation.state not in (State.APPLIED, State.REVERTED, State.FAILED, State.REFUSED):
         return
     if report.failure is not None:
-        _failed(unit, recommendation, report.failure)
+        _failed(unit, recommendation, Failure.told(report.failure), audit.agent(report.agent))
     elif recommendation.state == State.APPLIED:
         measured = _measured(unit, recommendation, lab=report.measures is not None)
         if report.ended_early is not None:
@@ -45,8 +47,7 @@ def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
             unit.recommendations.change(id_, measured=measured)
         elif measured is not None:
             by = audit.agent(report.agent)
-            audit.happened(unit, recommendation, State.CONFIRMED, by, measured=measured, ended_at=unit.now)
-    unit.publish(id_, recommendation.database_id, recommendation.session_id)
+            unit.recommendations.step(recommendation, State.CONFIRMED, by, measured=measured)
 
 
 def _provisional(recommendation: Recommendation) -> bool:
@@ -54,11 +55,11 @@ def _provisional(recommendation: Recommendation) -> bool:
     return recommendation.outcome is not None and recommendation.outcome.is_provisional
 
 
-def _failed(unit: UnitOfWork, recommendation: Recommendation, failure: str) -> None:
+def _failed(unit: UnitOfWork, recommendation: Recommendation, failure: Failure, by: str) -> None:
     if recommendation.state == State.APPLIED:
-        unit.recommendations.step(recommendation, State.FAILED, error=failure, ended_at=unit.now)
-    elif recommendation.error is None or failure == "did_not_start":
-        unit.recommendations.change(recommendation.id, error=failure)
+        unit.recommendations.step(recommendation, State.FAILED, by, failure=failure)
+    elif recommendation.failure is None or failure.code is ApplyCode.DID_NOT_START:
+        unit.recommendations.change(recommendation.id, failure=failure)
 
 
 def _measured(unit: UnitOfWork, recommendation: Recommendation, lab: bool) -> Document | None:

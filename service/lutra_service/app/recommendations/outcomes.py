@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from lutra_models.errors import ApplyCode, DecisionCode, Failure, Party
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Outcome, Report
 
 from lutra_service.app.access import audit
-from lutra_service.app.access.audit import SERVICE, named
+from lutra_service.app.access.audit import named
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.lifecycle.directive_holder import Holder
-from lutra_service.app.lifecycle.session_steps import pause, undone
-from lutra_service.app.live import turned_down
+from lutra_service.app.lifecycle.facts import OutcomeTold, SettingsSeen
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation
@@ -22,28 +23,20 @@ from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
-PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed")
-"""Refusals after which asking for the next trial at once is of no use."""
-ABOUT_VALUES = (
-    "memory_budget_exceeded",
-    "limit_exceeded",
-    "durability_not_allowed",
-    "setting_shadowed",
-    "invalid_value",
-    "unknown_setting",
-    "did_not_start",
-    "not_active_after_apply",
+LOST = Failure(
+    DecisionCode.STATE_LOST,
+    "its agent lost its state before this was confirmed, and could not undo it",
+    Party.SERVICE,
 )
-"""What the same settings meet again on the same server."""
-LOST = "its agent lost its state before this was confirmed, and could not undo it"
-ELSEWHERE = "another server took over before this was confirmed"
+REPLACED = Failure(DecisionCode.SERVER_REPLACED, "another server took over before this was confirmed", Party.SERVICE)
 
 
-def record_outcome(unit: UnitOfWork, database: Database, outcome: Outcome, holder: Holder) -> None:
-    """What this agent tells. What it made active is active, whatever was decided meanwhile.
+def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
+    """What an agent tells. What it made active is active, whatever was decided meanwhile.
 
     An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
     """
+    database, outcome, holder = fact.database, fact.outcome, Holder(fact.agent, fact.epoch)
     recommendation = unit.recommendations.find(outcome.directive)
     if recommendation is None or recommendation.database_id != database.id:
         return
@@ -52,49 +45,40 @@ def record_outcome(unit: UnitOfWork, database: Database, outcome: Outcome, holde
         return
     state = recommendation.state
     if state == State.APPROVED:
-        _first(unit, database, recommendation, outcome, holder)
+        _first(unit, fact, recommendation)
     elif state in (State.REJECTED, State.EXPIRED, State.REFUSED, State.FAILED) and not recommendation.is_active:
-        _late(unit, database, recommendation, outcome, holder)
+        _late(unit, fact, recommendation)
     elif outcome.state == "confirmed" and state != State.REVERTED:
         _confirmed(unit, recommendation, outcome, holder)
     elif outcome.state == "reverted" and state != State.REVERTED:
         _reverted(unit, recommendation, outcome, holder)
-    unit.publish(recommendation.id, database.id, recommendation.session_id)
 
 
-def _late(unit: UnitOfWork, database: Database, ended: Recommendation, outcome: Outcome, holder: Holder) -> None:
+def _late(unit: UnitOfWork, fact: OutcomeTold, ended: Recommendation) -> None:
     """Of one that counted as not carried out."""
+    outcome = fact.outcome
     if outcome.state in ("refused", "failed"):
         if ended.outcome is None:
             unit.recommendations.change(ended.id, outcome=ChangeOutcome.told(outcome))
         return
     log.warning("%s was %s and is active: its agent tells %s", ended.id, ended.state, outcome.state)
-    _applied(unit, database, ended, outcome, holder)
+    _applied(unit, fact, ended)
 
 
-def _first(unit: UnitOfWork, database: Database, approved: Recommendation, outcome: Outcome, holder: Holder) -> None:
+def _first(unit: UnitOfWork, fact: OutcomeTold, approved: Recommendation) -> None:
+    outcome = fact.outcome
     if outcome.state in ("refused", "failed"):
-        to, error, by = State(outcome.state), _error(outcome), audit.agent(holder.agent)
-        ended = {"outcome": ChangeOutcome.told(outcome), "error": error, "ended_at": unit.now}
-        audit.happened(unit, approved, to, by, error, **ended)
-        _remember(unit, approved, outcome)
-        if outcome.code in PAUSING:
-            pause(unit, unit.sessions.of(approved), f"{approved.id} was refused: {error}")
-        return
-    _applied(unit, database, approved, outcome, holder)
+        failure, by, told = _failure(outcome), audit.agent(fact.agent), ChangeOutcome.told(outcome)
+        unit.recommendations.step(approved, State(outcome.state), by, failure.text, failure=failure, outcome=told)
+    else:
+        _applied(unit, fact, approved)
 
 
-def _remember(unit: UnitOfWork, row: Recommendation, outcome: Outcome) -> None:
-    """What stands against its settings themselves. A way back is not held against the settings that it leads to."""
-    if outcome.code in ABOUT_VALUES and row.kind != Kind.ROLLBACK:
-        turned_down.remember(unit, row, "refused" if outcome.state == "refused" else "failed", _error(outcome))
-
-
-def _applied(unit: UnitOfWork, database: Database, row: Recommendation, outcome: Outcome, holder: Holder) -> None:
-    applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
-    told = ChangeOutcome.told(outcome).on(holder.epoch, database.identity)
-    values = {"outcome": told, "applied_at": applied_at, "ended_at": None}
-    audit.happened(unit, row, State.APPLIED, audit.agent(holder.agent), outcome.message, **values)
+def _applied(unit: UnitOfWork, fact: OutcomeTold, row: Recommendation) -> None:
+    outcome, holder = fact.outcome, Holder(fact.agent, fact.epoch)
+    told = ChangeOutcome.told(outcome).on(holder.epoch, fact.database.identity)
+    by, applied_at = audit.agent(holder.agent), min(outcome.at, unit.now)  # it may have waited in the agent's spool
+    unit.recommendations.step(row, State.APPLIED, by, outcome.message, outcome=told, applied_at=applied_at)
     _after_applied(unit, row.id, outcome, holder)
 
 
@@ -107,23 +91,21 @@ def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcom
     if recommendation.kind == Kind.ROLLBACK:
         _rolled_back(unit, recommendation)
     elif recommendation.measured is not None:
-        audit.happened(unit, recommendation, State.CONFIRMED, audit.agent(holder.agent), ended_at=unit.now)
+        unit.recommendations.step(recommendation, State.CONFIRMED, audit.agent(holder.agent))
 
 
 def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
-    ended = {"outcome": told, "error": _error(outcome), "ended_at": unit.now}
-    audit.happened(unit, recommendation, State.REVERTED, _who_undid(outcome, holder, events), _error(outcome), **ended)
-    if outcome.code == "guardrail":
-        turned_down.remember(unit, recommendation, "reverted", outcome.message)
-    elif outcome.code == "did_not_start":
-        _remember(unit, recommendation, outcome)
-    undone(unit, recommendation, f"a guard undid {recommendation.id}: {_error(outcome)}")
+    failure, by = _failure(outcome), _who_undid(outcome, holder, events)
+    said = f"a guard undid {recommendation.id}: {failure.text}"
+    unit.recommendations.step(
+        recommendation, State.REVERTED, by, failure.text, told=said, failure=failure, outcome=told
+    )
 
 
 def _who_undid(outcome: Outcome, holder: Holder, events: Sequence[Document]) -> str:
-    if outcome.code == "guardrail":
+    if outcome.code is ApplyCode.GUARDRAIL:
         names = dict.fromkeys(event["guard"] for event in reversed(events))
         return " and ".join(audit.guard(name) for name in names) or f"a guard of {audit.agent(holder.agent)}"
     return audit.ON_HOST if outcome.code is None else audit.agent(holder.agent)
@@ -142,19 +124,17 @@ def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome, holder: Holder)
 def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     """A rollback needs no measurement, and what it took back is reverted, later changes of the same settings too."""
     by = named(unit, applied.decided_by)
-    audit.happened(unit, applied, State.CONFIRMED, by, ended_at=unit.now)
+    unit.recommendations.step(applied, State.CONFIRMED, by)
     parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
     if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
-        audit.happened(unit, parent, State.REVERTED, by, parent.reason or parent.error or "", ended_at=unit.now)
-        unit.publish(parent.id)
-        undone(unit, parent, f"{parent.id} was rolled back by {applied.id}")
+        why, said = parent.reason or parent.error or "", f"{parent.id} was rolled back by {applied.id}"
+        unit.recommendations.step(parent, State.REVERTED, by, why, told=said)
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED, State.CONFIRMED)):
         if not _undone_by(applied, parent, later):
             continue
-        error = f"undone by the rollback of {applied.parent_id}"
-        audit.happened(unit, later, State.REVERTED, by, error, error=error, ended_at=unit.now)
-        unit.publish(later.id, later.session_id)
-        undone(unit, later, f"{later.id} was {error}")
+        why = f"undone by the rollback of {applied.parent_id}"
+        failure = Failure(DecisionCode.ROLLED_BACK, why, audit.party(applied.decided_by))
+        unit.recommendations.step(later, State.REVERTED, by, why, failure=failure)
 
 
 def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recommendation) -> bool:
@@ -177,35 +157,42 @@ def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommend
         told = applied.outcome
         if told is None or not told.is_provisional or told.epoch in (None, report.epoch):
             continue
-        if applied.error is not None or report.status.provisional == applied.id:
+        if applied.withdrawn_at is not None or _is_told(applied) or report.status.provisional == applied.id:
             continue
         server, now = told.server, database.identity
         if server is not None and now is not None and not server.differences(now):
-            unit.recommendations.change(applied.id, error=LOST)
+            unit.recommendations.change(applied.id, failure=LOST)
             return applied
-        audit.happened(unit, applied, State.FAILED, SERVICE, ELSEWHERE, error=ELSEWHERE, ended_at=unit.now)
-        unit.publish(applied.id, applied.session_id)
+        unit.recommendations.step(applied, State.FAILED, SERVICE, REPLACED.text, failure=REPLACED)
     return None
 
 
-def notice_active(unit: UnitOfWork, database: Database, configuration: Document) -> None:
+def notice_active(unit: UnitOfWork, seen: SettingsSeen) -> None:
     """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
 
     What it changes counts: the server may derive other settings from these (one buffer from the size of another).
     """
+    database, configuration = seen.database, seen.configuration
     for approved in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         session = unit.sessions.of(approved)
         wanted = {c["setting"]: c["after"] for c in approved.changes or ()}
         if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
             continue
         told = ChangeOutcome.found_applied("applied by hand", unit.now)
-        audit.happened(unit, approved, State.APPLIED, audit.BY_HAND, outcome=told, applied_at=unit.now)
+        unit.recommendations.step(approved, State.APPLIED, audit.BY_HAND, outcome=told, applied_at=unit.now)
         if approved.kind == Kind.ROLLBACK:
             _rolled_back(unit, unit.recommendations.get(approved.id))
-        unit.publish(approved.id, database.id)
 
 
-def _error(outcome: Outcome) -> str:
-    if outcome.code == "did_not_start":
-        return outcome.code
-    return (": ".join(filter(None, (outcome.code, outcome.message))) or outcome.state)[:1000]
+def _is_told(applied: Recommendation) -> bool:
+    return applied.failure is not None and applied.failure.code is DecisionCode.STATE_LOST
+
+
+def _failure(outcome: Outcome) -> Failure:
+    """Why its agent did not carry it out, or took it back. What did not start is told the same by its measurement."""
+    if outcome.code is not None:
+        return Failure(outcome.code, "" if outcome.code is ApplyCode.DID_NOT_START else outcome.message, Party.AGENT)
+    told = outcome.message or outcome.state
+    if outcome.state == "reverted":
+        return Failure(DecisionCode.ROLLED_BACK, told, Party.OPERATOR)
+    return Failure(DecisionCode.UNKNOWN, told, Party.AGENT)

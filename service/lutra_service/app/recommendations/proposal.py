@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lutra_models import __version__
-from lutra_models.advice import Prediction
 from lutra_models.knobs import Configuration
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -13,7 +12,10 @@ from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.predictions import predict
 from lutra_service.common import serialize
+from lutra_service.common.actor import SERVICE
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
 
@@ -28,11 +30,12 @@ def propose(
     parent_id: str | None = None,
     trial: int | None = None,
     state: State = State.PROPOSED,
-    decided_by: str | None = None,
+    by: str = SERVICE,
+    declined: Declined | None = None,
 ) -> Recommendation:
-    """Store a recommendation that needs no computing."""
+    """Store a recommendation that needs no computing, and that `by` asked for; with the state APPROVED also decided."""
     id_ = unit.new_id("rec")
-    predictions: dict[str, Prediction] = predict(unit, at, configuration)
+    decided: Document = {"decided_at": unit.now, "decided_by": by} if state == State.APPROVED else {}
     return unit.recommendations.add(
         Recommendation(
             id=id_,
@@ -46,12 +49,13 @@ def propose(
             key=id_,
             seed=0,
             package_version=__version__,
-            predictions=serialize.predictions_to_dict(predictions),
+            predictions=serialize.predictions_to_dict(predict(unit, at, configuration)),
             reasons=[],
             created_at=unit.now,
             proposed_at=unit.now,
-            decided_at=unit.now if decided_by else None,
-            decided_by=decided_by,
+            **decided,
             **change_set.change_details(at, configuration),
-        )
+        ),
+        by,
+        declined,
     )

@@ -15,7 +15,7 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.verification import ORIGINS, FinalistName, contest_to_dict
 
-from lutra_service.app.access import audit, quota
+from lutra_service.app.access import quota
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.lifecycle.session_steps import wake
@@ -27,6 +27,7 @@ from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.directives import waits_for_window
 from lutra_service.app.recommendations.proposal import propose
 from lutra_service.app.recommendations.verification import Verification
+from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Request, Session
 from lutra_service.db.store import UnitOfWork
@@ -36,8 +37,8 @@ COMPUTED = (Kind.SEARCH, Kind.HANDOVER, Kind.VERIFICATION)
 HANDOVER_ENTROPY = 2**32
 
 
-def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[Recommendation, bool]:
-    """The session's pending recommendation, else a new one that is now being computed; and whether it is new.
+def ask(unit: UnitOfWork, database: Database, session: Session | None, by: str = SERVICE) -> Recommendation:
+    """The session's pending recommendation, else a new one that is now being computed.
 
     Raises SessionClosed without a running session, and NotEnoughObservations before the agent's first report.
     """
@@ -52,14 +53,14 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[
     # A part of what is for the maintenance window holds nothing up until then, as the whole does not.
     pending = [r for r in waiting if r.kind != Kind.SUBSET or not waits_for_window(unit, database, r)]
     if pending:
-        return pending[0], False
+        return pending[0]
     quota.verify_room(unit, database.id)
     own = unit.recommendations.outlined(session.id)
     trials_done = sum(trial_record.counts(r) for r in trial_record.since_rebase(session, own))
     at = context_of(unit, database, session)
     if trials_done < session.max_trials and trial_record.exhausted(session, own) is None:
-        return _search(unit, at, session, own), True
-    return _last(unit, at, session, own), True
+        return _search(unit, at, session, own, by)
+    return _last(unit, at, session, own, by)
 
 
 def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
@@ -69,54 +70,45 @@ def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
         if observed.missing(histories.measured(unit, at, session)) == 0:
             own = [r for r in unit.recommendations.outlined(session.id) if r.id != row.id]
             made, request = _question(unit, at, session, own, Kind.SEARCH)
-            asked = {"key": made.key, "before": made.before, "model_version": made.model_version}
-            unit.recommendations.step(row, State.COMPUTING, **asked)
+            asked: Document = {"key": made.key, "before": made.before, "model_version": made.model_version}
+            unit.recommendations.step(row, State.COMPUTING, SERVICE, **asked)
             unit.requests.add(replace(request, recommendation_id=row.id))
-        unit.publish(row.id, session.id)
 
 
-def _search(unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation]) -> Recommendation:
+def _search(
+    unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation], by: str
+) -> Recommendation:
     """Outside a lab the settings of now have to be known first: else it observes, and proposes afterwards."""
     if session.mode == "lab" or observed.missing(histories.measured(unit, at, session)) == 0:
-        return _compute(unit, at, session, own, Kind.SEARCH)
+        return _compute(unit, at, session, own, Kind.SEARCH, by)
     made, _ = _question(unit, at, session, own, Kind.SEARCH)
-    row = unit.recommendations.add(replace(made, state=State.OBSERVING, key=made.id))
-    unit.publish(row.id, session.id, at.database.id)
-    return row
+    return unit.recommendations.add(replace(made, state=State.OBSERVING, key=made.id), by)
 
 
-def _last(unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation]) -> Recommendation:
+def _last(
+    unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation], by: str
+) -> Recommendation:
     """After its trials a session in a lab verifies, one reading at a time, before it hands over."""
     if at.mode != "lab" or not session.verification_rounds:
-        return _compute(unit, at, session, own, Kind.HANDOVER)
+        return _compute(unit, at, session, own, Kind.HANDOVER, by)
     found = verification.of_session(unit, session, own)
     if found is None:
-        return _compute(unit, at, session, own, Kind.VERIFICATION)
+        return _compute(unit, at, session, own, Kind.VERIFICATION, by)
     turn = found.contest.turn()
     if turn is None:
-        return _compute(unit, at, session, own, Kind.HANDOVER, found)
-    return _measure(unit, at, found, turn)
+        return _compute(unit, at, session, own, Kind.HANDOVER, by, found)
+    return _measure(unit, at, found, turn, by)
 
 
-def _measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: FinalistName) -> Recommendation:
+def _measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: FinalistName, by: str) -> Recommendation:
     """Propose to measure this finalist once more. What may move no longer stays where it is."""
     session, origin = found.session, Origin(ORIGINS[name])
     wanted = found.contest.by_name[name].configuration
     known = [session.baseline or {}, found.named.before]
     configuration = admitted(unit, at, {n: v for n, v in wanted.items() if n in at.space}, known)
-    made = propose(
-        unit, at, configuration, kind=Kind.VERIFICATION, origin=origin, session=session, parent_id=found.named.id
+    return propose(
+        unit, at, configuration, kind=Kind.VERIFICATION, origin=origin, session=session, parent_id=found.named.id, by=by
     )
-    unit.publish(made.id, session.id, at.database.id)
-    return made
-
-
-def ask_for(unit: UnitOfWork, database: Database, session: Session | None, by: str) -> Recommendation:
-    """The same, asked by somebody."""
-    recommendation, new = ask(unit, database, session)
-    if new:
-        audit.decision(unit, "recommendation.ask", recommendation, by)
-    return recommendation
 
 
 def _compute(
@@ -125,6 +117,7 @@ def _compute(
     session: Session,
     own: Sequence[Recommendation],
     kind: Kind,
+    by: str,
     verified: Verification | None = None,
 ) -> Recommendation:
     """A row `computing` with everything that the worker needs; whoever computes it finds it by its state.
@@ -132,9 +125,8 @@ def _compute(
     A verification begins with what would be handed over without one: the model's best.
     """
     recommendation, request = _question(unit, at, session, own, kind, verified)
-    unit.recommendations.add(recommendation)
+    unit.recommendations.add(recommendation, by)
     unit.requests.add(request)
-    unit.publish(recommendation.id, session.id, at.database.id)
     return recommendation
 
 
@@ -217,6 +209,4 @@ def manual(
     """An operator's own settings merged with the current ones: the same checks, and a prediction where there is one."""
     at = context_of(unit, database, session)
     configuration = admitted(unit, at, at.parse(settings))
-    made = propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session)
-    audit.decision(unit, "recommendation.ask", made, by)
-    return made
+    return propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session, by=by)

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lutra_models.errors import SpaceExhausted
+from lutra_models.errors import ComputeCode
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.db.schema.records import Recommendation, Session
-
-OF_THE_CONFIGURATION = (
-    "invalid_value",
-    "memory_budget_exceeded",
-    "limit_exceeded",
-    "setting_shadowed",
-    "unknown_setting",
-)
-"""Refusals that say something of the configuration and not of the moment."""
 
 
 def failure(recommendation: Recommendation) -> str | None:
@@ -31,9 +22,8 @@ def failure(recommendation: Recommendation) -> str | None:
 def exhausted(session: Session, rows: Iterable[Recommendation]) -> str | None:
     """Why its session has nothing left to try, where the newest search came to that; None where it did not."""
     searched = [r for r in since_rebase(session, rows) if r.kind == Kind.SEARCH]
-    told = (searched[-1].error or "") if searched and searched[-1].state == State.FAILED else ""
-    code, _, why = told.partition(": ")
-    return why if code == SpaceExhausted.code else None
+    ended = searched[-1].failure if searched and searched[-1].state == State.FAILED else None
+    return ended.message if ended is not None and ended.code is ComputeCode.SPACE_EXHAUSTED else None
 
 
 def changed_from(session: Session, rows: Iterable[Recommendation]) -> dict[str, Any]:
@@ -69,7 +59,7 @@ def spent_s(recommendation: Recommendation) -> float | None:
 
 def is_of_the_configuration(refused: Recommendation) -> bool:
     """Whether it was refused for what it asks for."""
-    return (refused.error or "").split(":")[0] in OF_THE_CONFIGURATION
+    return refused.failure is not None and refused.failure.code.is_of_the_configuration
 
 
 def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recommendation]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from lutra_models.errors import DecisionCode
 from lutra_models.knobs import Configuration
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -96,7 +97,7 @@ def _is_reading(row: Recommendation, metric: str) -> bool:
 
 def _failure(row: Recommendation, metric: str) -> str | None:
     """Why there is no reading, where that is the configuration's doing and not the moment's."""
-    if row.state == State.REJECTED and row.error is None:
+    if row.state == State.REJECTED and row.failure is not None and row.failure.code is DecisionCode.REJECTED:
         return "an operator turned it down"
     if row.state == State.REFUSED:
         return row.error if trial_record.is_of_the_configuration(row) else None

@@ -73,7 +73,6 @@ def accept(unit: UnitOfWork, arwelcome: Sequence[Arrival], known: Configurations
     if stored:
         unit.bulk.add([rows[id_] for id_ in stored])
         unit.bulk.learn({id_: facts[id_] for id_, p in stored.items() if p.newest})
-        unit.publish(*stored)
     return [Receipt(rules=stored[a.database_id].database.rules) if a.database_id in stored else None for a in arwelcome]
 
 

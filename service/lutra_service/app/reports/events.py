@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lutra_models.wire import GuardEvent
-
 from lutra_service.app.access import audit
-from lutra_service.db.schema.records import Database, Event
+from lutra_service.app.lifecycle.facts import GuardFired
+from lutra_service.db.schema.records import Event
 from lutra_service.db.store import UnitOfWork
 
 
-def record(unit: UnitOfWork, database: Database, told: GuardEvent) -> None:
+def record(unit: UnitOfWork, fact: GuardFired) -> None:
     """An agent that died between two steps reports an event twice, under one id."""
+    database, told = fact.database, fact.told
     found = unit.recommendations.find(told.directive) if told.directive else None
     recommendation = found if found is not None and found.database_id == database.id else None
     open_session = unit.sessions.open_one(database.id)
@@ -34,7 +34,6 @@ def record(unit: UnitOfWork, database: Database, told: GuardEvent) -> None:
     if new:
         seen = {name: getattr(told, name) for name in ("metric", "value", "bound", "held_s", "message")}
         audit.guard_fired(unit, database.id, id_, told.guard, seen, recommendation)
-    unit.publish(database.id)
 
 
 def listed(

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from lutra_models.errors import DecisionCode, Failure, Party
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import HostRollback
 
 from lutra_service.app.access import audit
-from lutra_service.app.lifecycle.session_steps import pause, undone
-from lutra_service.app.live import turned_down
-from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.app.lifecycle.facts import RolledBackOnHost
+from lutra_service.app.lifecycle.session_steps import pause
+from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
 ACTIVE = (State.APPLIED, State.CONFIRMED, State.REVERTED)
 
 
-def record(unit: UnitOfWork, database: Database, told: HostRollback) -> None:
+def record(unit: UnitOfWork, fact: RolledBackOnHost) -> None:
     """Each recommendation of which a setting was still active then is reverted, and remembered as turned down."""
+    database, told = fact.database, fact.told
     names = ", ".join(told.settings) or "what differed is not known, as the database was down"
     why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"
     why = f"{why} ({told.reason})" if told.reason else why
+    failure = Failure(DecisionCode.ROLLED_BACK, why, Party.OPERATOR)
     audit.rolled_back_on_host(unit, database.id, told.model_dump(mode="json"), why)
     for row in unit.recommendations.in_states(database.id, ACTIVE):
         taken_back = _taken_back(row, told)
         if not taken_back:
             continue
-        if row.state != State.REVERTED:
-            audit.happened(unit, row, State.REVERTED, audit.ON_HOST, why, error=why[:1000], ended_at=unit.now)
-        turned_down.remember(unit, row, "rolled_back", told.reason, taken_back)
-        undone(unit, row, f"{row.id} was {why}")
-        unit.publish(row.id, row.session_id)
+        declined = Declined("rolled_back", told.reason, taken_back)
+        if row.state == State.REVERTED:  # its agent told so before
+            unit.recommendations.stay(row, audit.ON_HOST, why, declined=declined)
+        else:
+            unit.recommendations.step(row, State.REVERTED, audit.ON_HOST, why, failure=failure, declined=declined)
     pause(unit, unit.sessions.open_one(database.id), f"{why}; POST …/resume goes on once that is settled")
-    unit.publish(database.id)
 
 
 def _taken_back(row: Recommendation, told: HostRollback) -> set[str]:

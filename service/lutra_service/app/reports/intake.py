@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lutra_models import serial
@@ -11,19 +11,24 @@ from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.access import quota
-from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.directive_holder import Holder
-from lutra_service.app.live import judged
-from lutra_service.app.recommendations import automatic_undo, directives, measurements, outcomes
-from lutra_service.app.reports import events, host_rollbacks, reported, welcome
+from lutra_service.app.lifecycle.facts import (
+    GuardFired,
+    Heard,
+    Measured,
+    OutcomeTold,
+    Reported,
+    RolledBackOnHost,
+    SettingsSeen,
+    WindowSeen,
+)
+from lutra_service.app.recommendations import directives, measurements
+from lutra_service.app.reports import reported, welcome
 from lutra_service.app.reports.configurations import configuration
-from lutra_service.app.sessions.advance import advance
 from lutra_service.common.documents import Document
 from lutra_service.common.limits import SETTINGS_BYTES
 from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
 from lutra_service.db.store import UnitOfWork
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,10 @@ def accept(unit: UnitOfWork, database_id: str, report: Report) -> Receipt:
     quota.verify_report(report)
     arrival = _arrival(unit, database, report)
     unit.reports.add(_stored(unit, arrival))
-    _act(unit, arrival)
-    unit.publish(database_id)
+    _bind_p99(unit, arrival)
+    for fact in _facts(arrival):
+        unit.record(fact)
+    unit.conclude()
     database = unit.databases.get(database_id)
     return Receipt(
         settings_wanted=_settings_wanted(unit, database_id, report),
@@ -158,27 +165,22 @@ def _stored(unit: UnitOfWork, arrival: Arrival) -> StoredReport:
     )
 
 
-def _act(unit: UnitOfWork, arrival: Arrival) -> None:
+def _facts(arrival: Arrival) -> Iterator[object]:
+    """What the report says, in no order: what follows from it, and when, is known elsewhere."""
     report, database = arrival.report, arrival.database
-    _bind_p99(unit, arrival)
-    for event in report.events:
-        events.record(unit, database, event)
-    for outcome in report.outcomes:
-        outcomes.record_outcome(unit, database, outcome, Holder(report.agent, report.epoch))
-    for rolled_back in report.rolled_back:
-        host_rollbacks.record(unit, database, rolled_back)
-    if arrival.newest and arrival.configuration is not None:
-        outcomes.notice_active(unit, database, arrival.configuration)
-        automatic_undo.undo_forgotten(unit, database, report)
+    yield Reported(database)
+    yield from (GuardFired(database, event) for event in report.events)
+    yield from (OutcomeTold(database, told, report.agent, report.epoch) for told in report.outcomes)
+    yield from (RolledBackOnHost(database, told) for told in report.rolled_back)
     if arrival.measured is not None and (report.metrics or report.failure):
-        measurements.record_measurement(unit, arrival.measured.id, report)
-    if arrival.newest and report.window is not None and report.metrics:
-        judged.look_again(unit, database)
-    if arrival.newest:
-        withdrawal.settle(unit, database, report, arrival.configuration)
-    automatic_undo.undo_withdrawn(unit, database)
-    if arrival.newest:
-        advance(unit, database)
+        yield Measured(arrival.measured.id, report)
+    if not arrival.newest:
+        return
+    yield Heard(database, report, arrival.configuration)
+    if arrival.configuration is not None:
+        yield SettingsSeen(database, report, arrival.configuration)
+    if report.window is not None and report.metrics:
+        yield WindowSeen(database)
 
 
 def _bind_p99(unit: UnitOfWork, arrival: Arrival) -> None:

@@ -56,7 +56,6 @@ def note(unit: UnitOfWork, database_id: str, why: str) -> bool:
     last = unit.databases.get(database_id).rival_at
     if last is None or unit.now - last > AGAIN:
         unit.databases.change(database_id, rival=why[:1000], rival_at=unit.now)
-        unit.publish(database_id)
     return last is None or unit.now - last > TOLD_FOR
 
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from lutra_models.errors import LutraError, NotEnoughObservations
+from lutra_models.errors import ApplyCode, DecisionCode, Failure, LutraError, NotEnoughObservations, Party
 from lutra_models.identity import identity
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 from lutra_models.verification import verdict
 
-from lutra_service.app.access import audit
-from lutra_service.app.access.audit import AUTOMATIC
 from lutra_service.app.databases import server_identity
 from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.lifecycle import withdrawal
+from lutra_service.app.lifecycle.facts import NextStep
 from lutra_service.app.lifecycle.session_steps import pause, wake
 from lutra_service.app.live import settled, verdicts
 from lutra_service.app.recommendations import decide, request, trial_record, verification
 from lutra_service.app.recommendations.directives import waits_for_window
 from lutra_service.app.sessions import measured_under
 from lutra_service.app.sessions.known_metrics import missing_load
+from lutra_service.common.actor import AUTOMATIC, SERVICE
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -32,14 +32,14 @@ FRUITLESS_LIMIT = 5
 MEASURED = (Kind.SEARCH, Kind.VERIFICATION)
 
 
-def advance(unit: UnitOfWork, database: Database, session: Session | None = None) -> None:
+def advance(unit: UnitOfWork, step: NextStep) -> None:
     """Take the next step of the database's running session, if there is one to take. Safe to call at any time."""
-    session = unit.sessions.get(session.id) if session else unit.sessions.open_one(database.id)
+    database, session = unit.databases.get(step.database_id), unit.sessions.open_one(step.database_id)
     if session is None or session.state not in (SessionState.RUNNING, SessionState.SETTLED):
         return
     changed = server_identity.change(session, database)
     if changed is not None:
-        withdraw_open(unit, session, audit.SERVICE, f"server_changed: {changed}")
+        withdraw_open(unit, session, SERVICE, Failure(ApplyCode.SERVER_CHANGED, changed, Party.SERVICE))
         pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts again on it")
         return
     if session.state == SessionState.SETTLED:
@@ -61,11 +61,10 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
         told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
         under = measured_under.sentence(unit, ended) if failed is None else None
         if ended.state == State.CONFIRMED:  # it is active: what was asked for in its place is not needed
-            withdraw_open(unit, session, audit.SERVICE, f"{ended.id} is what the session ends on")
-        unit.sessions.step(
-            session, SessionState.COMPLETED, ended_at=unit.now, message=told[:1000], measured_under=under
-        )
-        unit.publish(session.id, database.id)
+            why = f"{ended.id} is what the session ends on"
+            withdraw_open(unit, session, SERVICE, Failure(DecisionCode.WITHDRAWN, why, Party.SERVICE))
+        values = {"ended_at": unit.now, "measured_under": under}
+        unit.sessions.step(session, SessionState.COMPLETED, SERVICE, told, **values)
     elif session.approval == AUTOMATIC and session.baseline is not None:
         _next(unit, database, session)
     elif effective_mode(database, session) != "lab":
@@ -131,7 +130,7 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
         return
     try:
         request.go_on(unit, database, session)
-        recommendation, _ = request.ask(unit, database, session)
+        recommendation = request.ask(unit, database, session)
         if recommendation.state == State.PROPOSED and not _busy(unit, database):
             decide.approve(unit, recommendation.id, AUTOMATIC)
         _approve_for_window(unit, database, session)
@@ -139,11 +138,11 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
         pause(unit, session, f"{error.code}: {error}")
 
 
-def withdraw_open(unit: UnitOfWork, session: Session, by: str, why: str) -> None:
+def withdraw_open(unit: UnitOfWork, session: Session, by: str, failure: Failure) -> None:
     """End what is not yet applied."""
     for row in unit.recommendations.outlined(session.id):
         if row.state in withdrawal.OPEN:
-            withdrawal.withdraw(unit, unit.recommendations.get(row.id), by, why)
+            withdrawal.withdraw(unit, unit.recommendations.get(row.id), by, failure)
 
 
 def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Session:

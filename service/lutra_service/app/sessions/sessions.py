@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
+from lutra_models.errors import DecisionCode, Failure, Party
 from lutra_models.history import TuningSession
 from lutra_models.lifecycle import SessionState, advance_session
 
-from lutra_service.app.access import audit
-from lutra_service.app.access.audit import AUTOMATIC, Action
 from lutra_service.app.databases import server_identity
 from lutra_service.app.errors import Conflict, DatabaseRetired, Forbidden
 from lutra_service.app.live import before
-from lutra_service.app.sessions.advance import advance, withdraw_open
-from lutra_service.common.documents import Document
+from lutra_service.app.sessions.advance import withdraw_open
+from lutra_service.common.actor import AUTOMATIC
 from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import UnitOfWork
-
-STEPS: dict[SessionState, Action] = {
-    SessionState.PAUSED: "session.pause",
-    SessionState.RUNNING: "session.resume",
-    SessionState.STOPPED: "session.stop",
-}
 
 
 def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed: int, by_agent: bool) -> Session:
@@ -56,10 +48,8 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
         exploration=asked.exploration,
     )
     unit.sessions.add(session)
-    audit.record(unit, "session.open", session.id, None, _shown(session), database_id=database_id)
-    unit.publish(session.id, database_id)
     before.bind_p99(unit, session)
-    advance(unit, database, session)
+    unit.conclude()
     return unit.sessions.get(session.id)
 
 
@@ -74,21 +64,6 @@ def _check_agents_own(database: Database, asked: TuningSession) -> None:
         )
 
 
-def _shown(session: Session) -> Document:
-    return {
-        "objective_metric": session.objective.metric,
-        "objective_goal": session.objective.goal,
-        "mode": session.mode,
-        "approval": session.approval,
-        "max_trials": session.max_trials,
-        "verification_rounds": session.verification_rounds,
-        "max_changes": session.max_changes,
-        "exploration": session.exploration,
-        "limits": [asdict(limit) for limit in session.limits],
-        "aim": session.aim and session.aim.to_dict(),
-    }
-
-
 def steer(unit: UnitOfWork, id_: str, to: SessionState, by: str) -> Session:
     """Pause, resume or stop. Stopping withdraws what is not yet applied; what its agent is just carrying out is rolled
     back once it is applied. Raises IllegalTransition.
@@ -101,11 +76,8 @@ def steer(unit: UnitOfWork, id_: str, to: SessionState, by: str) -> Session:
     more: dict[str, Any] = {"ended_at": unit.now} if to == SessionState.STOPPED else {}
     if to == SessionState.RUNNING:
         more = {"resumed_at": unit.now, **server_identity.rebased(unit, database, session)}
-    unit.sessions.step(session, to, message="", **more)
+    unit.sessions.step(session, to, by, **more)
     if to == SessionState.STOPPED:
-        withdraw_open(unit, session, by, "the session was stopped")
-    audit.record(unit, STEPS[to], id_, {"state": session.state}, {"state": to}, database_id=database.id)
-    unit.publish(id_, database.id)
-    session = unit.sessions.get(id_)
-    advance(unit, database, session)
+        withdraw_open(unit, session, by, Failure(DecisionCode.WITHDRAWN, "the session was stopped", Party.OPERATOR))
+    unit.conclude()
     return unit.sessions.get(id_)

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from lutra_service.db.repositories.ledger import Ledger
 from lutra_service.db.schema.among import among
+from lutra_service.db.schema.news import News
 from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, ReportRow, SessionRow, SettingsRow
 
@@ -99,8 +100,9 @@ class Kept:
 class Bulk:
     """What one transaction does for many reports."""
 
-    def __init__(self, db: Session, ledger: Ledger) -> None:
+    def __init__(self, db: Session, news: News, ledger: Ledger) -> None:
         self._db = db
+        self._news = news
         self._ledger = ledger
 
     def lock(self, ids: Iterable[str]) -> dict[str, Database]:
@@ -133,6 +135,7 @@ class Bulk:
         self._db.execute(_INSERT, list(reports))
         for report in reports:
             self._ledger.add(report["database_id"], report)
+            self._news.note(report["database_id"])
 
     def learn(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
         """Set what is LEARNED of each database."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from lutra_models.digest import fingerprint
-from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, advance_recommendation
+from lutra_models.errors import Failure
+from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, advance_recommendation, has_come
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.serial import turned_down_from_dict, turned_down_to_dict
 from sqlalchemy import and_, exists, func, or_, select
 
+from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
+from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Recommendation, Waiting
 from lutra_service.db.schema.tables import RecommendationRow
+from lutra_service.db.schema.transitions import Declined, Transition
 
 SHOWN_TO_DECIDE = ("before", "predictions", "reasons", "memory", "changes", "warnings")
 SHOWN_BESIDE = ("curve", "shortened_from", "looked_at", "turned_down", "leaned")
@@ -32,10 +38,21 @@ def digest_of(configuration: Mapping[str, Any]) -> str:
     return fingerprint(whole)
 
 
+TYPED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "kind": (str, RecommendationKind),
+    "state": (str, RecommendationState),
+    "origin": (str, Origin),
+    "outcome": (attrgetter("document"), ChangeOutcome),
+    "failure": (Failure.to_dict, Failure.from_dict),
+    "turned_down": (turned_down_to_dict, turned_down_from_dict),
+    "judgement": (Judged.to_dict, Judged.from_dict),
+}
+"""By column, how its value is written, and read."""
+
+
 def _as_stored(values: dict[str, Any]) -> dict[str, Any]:
-    stored = dict(values)
-    if isinstance(outcome := values.get("outcome"), ChangeOutcome):
-        stored["outcome"] = outcome.document
+    given = {name: value for name, value in values.items() if name in TYPED and value is not None}
+    stored = {**values, **{name: TYPED[name][0](value) for name, value in given.items()}}
     if (configuration := values.get("configuration")) is not None:
         stored["digest"] = digest_of(configuration)
     return stored
@@ -141,14 +158,50 @@ class Recommendations(Repository[Recommendation]):
         c = self.table.c
         return self.page(c.database_id == database_id, c.ended_at.is_not(None), limit=limit, newest_first=True)
 
-    def step(self, recommendation: Recommendation, to: RecommendationState, **values: Any) -> None:
-        """Lead it to state `to`: the only way in which its state changes.
+    def add(self, record: Recommendation, by: str = SERVICE, declined: Declined | None = None) -> Recommendation:
+        """`declined`: why a rollback that an operator asked for takes back the changes of its parent."""
+        super().add(record)
+        self._news.facts.append(Transition(record, None, record.state, by, declined=declined))
+        return record
+
+    def step(
+        self,
+        row: Recommendation,
+        to: RecommendationState,
+        by: str,
+        why: str = "",
+        *,
+        told: str = "",
+        failure: Failure | None = None,
+        declined: Declined | None = None,
+        **values: Any,
+    ) -> None:
+        """Lead it to state `to`: the only way in which its state changes. `values` are columns that change with it.
 
         Raises IllegalTransition where its state does not lead there, and RowMoved where that is its state no longer.
         """
-        state = advance_recommendation(recommendation.state, to)
-        if not self.change(recommendation.id, self.table.c.state == recommendation.state, state=state, **values):
-            raise RowMoved(f"{recommendation.id} changed meanwhile; look at it again")
+        state, now = advance_recommendation(row.state, to), self._news.now
+        values["ended_at"] = now if has_come(state, False, "ended") else None
+        if failure is not None:
+            values["failure"] = failure
+        if state == State.REVERTED:
+            known = values.get("outcome") or row.outcome or ChangeOutcome.taken_back(now)
+            values["outcome"] = known.undone_by(by)
+        if not self.change(row.id, self.table.c.state == row.state, state=state, **values):
+            raise RowMoved(f"{row.id} changed meanwhile; look at it again")
+        self._tell(Transition(row, row.state, state, by, why, told, failure, declined))
+
+    def stay(
+        self, row: Recommendation, by: str, why: str = "", *, declined: Declined | None = None, **values: Any
+    ) -> None:
+        """Tell more of one that keeps its state: that it is withdrawn in its agent's hands, or who had it undone."""
+        if values:
+            self.change(row.id, **values)
+        self._tell(Transition(row, row.state, row.state, by, why, failure=values.get("failure"), declined=declined))
+
+    def _tell(self, transition: Transition) -> None:
+        self._news.note(transition.row.database_id, transition.row.session_id)
+        self._news.facts.append(transition)
 
     def waiting(self, now: datetime, busy: Collection[str]) -> list[Waiting]:
         """Of each database the computation that waits for the longest time, in the order of asking.
@@ -241,14 +294,8 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(*of_it).order_by(c.id))
 
     def _values(self, record: Recommendation) -> dict[str, Any]:
-        return _as_stored({**super()._values(record), "outcome": record.outcome})
+        return _as_stored({**super()._values(record), **{name: getattr(record, name) for name in TYPED}})
 
     def _as_record(self, row: Mapping[Any, Any]) -> Recommendation:
-        origin, outcome = row["origin"], row["outcome"]
-        typed = {
-            "kind": RecommendationKind(row["kind"]),
-            "state": RecommendationState(row["state"]),
-            "origin": None if origin is None else Origin(origin),
-            "outcome": None if outcome is None else ChangeOutcome(outcome),
-        }
-        return Recommendation(**{**row, **typed})
+        found = {name: value for name in TYPED if (value := row.get(name)) is not None}
+        return Recommendation(**{**row, **{name: TYPED[name][1](value) for name, value in found.items()}})

@@ -26,6 +26,7 @@ class Databases(Repository[Database]):
         """Registering costs the database nothing: an operator does it."""
         self._forget()
         self._db.execute(insert(self.table).values(self._values(record)))
+        self._news.note_new(record)
         return record
 
     def named(self, name: str) -> Database | None:

@@ -13,6 +13,7 @@ from sqlalchemy import Table as SqlTable
 from sqlalchemy.orm import Session
 
 from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.schema.news import News
 from lutra_service.db.schema.tables import Table
 
 if TYPE_CHECKING:
@@ -55,9 +56,10 @@ class Repository(Generic[R]):
     reserve: ClassVar[int] = 0
     """Bytes that an added row is counted with besides its documents, where later updates fill it."""
 
-    def __init__(self, db: Session, ledger: Ledger | None = None) -> None:
+    def __init__(self, db: Session, news: News, ledger: Ledger | None = None) -> None:
         """With a `ledger`, what is added counts against the quota of the record's database."""
         self._db = db
+        self._news = news
         self._ledger = ledger
 
     @property
@@ -80,6 +82,7 @@ class Repository(Generic[R]):
         self._forget()
         values = self._values(record)
         self._db.execute(insert(self.table).values(values))
+        self._news.note_new(record)
         owner = None if self._ledger is None else self._database_of(record)
         if self._ledger is not None and owner is not None:
             self._ledger.add(owner, values, self.reserve)
@@ -98,7 +101,10 @@ class Repository(Generic[R]):
 
     def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
         """Set `values` on the row where every condition still holds; whether it did."""
-        return self._update(self.table.c.id == id_, *conditions, **values) == 1
+        changed = self._update(self.table.c.id == id_, *conditions, **values) == 1
+        if changed:
+            self._news.note(id_)
+        return changed
 
     def page(self, *where: Condition, limit: int, after: str | None = None, newest_first: bool = False) -> list[R]:
         """Up to `limit` records in the order of their ids, which is that of their making."""

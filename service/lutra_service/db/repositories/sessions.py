@@ -7,14 +7,17 @@ from dataclasses import asdict
 from typing import Any
 
 from lutra_models.aims import Aim
+from lutra_models.errors import LONGEST_MESSAGE
 from lutra_models.identity import Identity
 from lutra_models.lifecycle import OPEN_SESSIONS, SessionState, advance_session
 from lutra_models.metrics import Limit, Objective
 from sqlalchemy import func, select
 
+from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.schema.tables import RecommendationRow, SessionRow
+from lutra_service.db.schema.transitions import SessionTransition
 
 
 class Sessions(Repository[Session]):
@@ -51,14 +54,22 @@ class Sessions(Repository[Session]):
             values["identity"] = asdict(identity)
         return super().change(id_, *conditions, **values)
 
-    def step(self, session: Session, to: SessionState, **values: Any) -> None:
-        """Lead `session` to state `to`: the only way in which its state changes.
+    def add(self, record: Session, by: str = SERVICE) -> Session:
+        super().add(record)
+        self._news.facts.append(SessionTransition(record, None, record.state, by))
+        return record
+
+    def step(self, session: Session, to: SessionState, by: str, why: str = "", **values: Any) -> None:
+        """Lead `session` to state `to`: the only way in which its state changes. `why` becomes its message.
 
         Raises IllegalTransition where its state does not lead there, and RowMoved where that is its state no longer.
         """
         state = advance_session(session.state, to)
-        if not self.change(session.id, self.table.c.state == session.state, state=state, **values):
+        told = why[:LONGEST_MESSAGE]
+        if not self.change(session.id, self.table.c.state == session.state, state=state, message=told, **values):
             raise RowMoved(f"{session.id} changed meanwhile; look at it again")
+        self._news.note(session.database_id)
+        self._news.facts.append(SessionTransition(session, session.state, state, by, why))
 
     def bind_p99(self, id_: str, source: str, of: str) -> bool:
         return self.change(id_, self.table.c.p99_source.is_(None), p99_source=source, p99_of=of)

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Literal
 
 from lutra_models.aims import Aim
-from lutra_models.evidence import Change
+from lutra_models.errors import Failure
+from lutra_models.evidence import Change, TurnedDown
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
@@ -21,6 +22,7 @@ from lutra_models.symptoms import Kind
 from lutra_models.wire import Rules
 
 from lutra_service.common.documents import Document
+from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.policy import Past, past_of, settings_policy
 
@@ -187,7 +189,7 @@ class Recommendation:
     warnings: list[str] | None = None
     outcome: ChangeOutcome | None = None
     measured: Document | None = None
-    error: str | None = None
+    failure: Failure | None = None
     lease_until: datetime | None = None
     attempts: int = 0
     proposed_at: datetime | None = None
@@ -206,11 +208,16 @@ class Recommendation:
     ended_early: Document | None = None
     looked_at: Document | None = None
     reason: str | None = None
-    turned_down: Document | None = None
+    turned_down: TurnedDown | None = None
     turned_down_at: datetime | None = None
     model_version: str | None = None
-    judgement: Document | None = None
+    judgement: Judged | None = None
     leaned: Document | None = None
+
+    @property
+    def error(self) -> str | None:
+        """Why it came to nothing or was undone, in one line for people; None where there are no words for it."""
+        return (self.failure.text or None) if self.failure else None
 
     @property
     def is_active(self) -> bool:

@@ -199,8 +199,9 @@ class RecommendationRow(Table):
     did not want of it, or not any more (`lutra_models.evidence.TurnedDown`), and `reason` why. `judgement` is what it
     did at like load (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it
     as a directive; one that was withdrawn after that keeps its state until this agent's outcome is known.
-    `model_version` computed it; none where nothing was computed, or before there were versions. `leaned` names the past
-    workloads that it leans on with their weights, the configuration without them, and what that model predicts.
+    `failure` is why it came to nothing or was undone (`lutra_models.errors.Failure`). `model_version` computed it; none
+    where nothing was computed, or before there were versions. `leaned` names the past workloads that it leans on with
+    their weights, the configuration without them, and what that model predicts.
     """
 
     __tablename__ = "recommendations"
@@ -236,7 +237,7 @@ class RecommendationRow(Table):
     warnings: Mapped[list[Any] | None]
     outcome: Mapped[Document | None]
     measured: Mapped[Document | None]
-    error: Mapped[str | None] = mapped_column(String(1000))
+    failure: Mapped[Document | None]
     lease_until: Mapped[datetime | None]
     attempts: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime]

@@ -11,6 +11,7 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.files.atomic import write_atomically
 from lutra_models.catalog import Change
 from lutra_models.catalog.statements import Step, renderer
+from lutra_models.errors import ApplyCode
 from lutra_models.server import ServerSetting
 
 from toykv.engine import conf
@@ -58,7 +59,7 @@ class ToykvHost:
         for step in steps:
             text = conf.says(step.text.encode()).get(step.setting)
             if text is not None and step.setting == "readahead" and int(text) % PAGE_KB:
-                raise ApplyRefused("invalid_value", f"{step.setting}: {text} kB is no multiple of a page")
+                raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{step.setting}: {text} kB is no multiple of a page")
             self._write(step.setting, text)
 
     def reload(self) -> None:
@@ -95,7 +96,7 @@ class ToykvHost:
             else:
                 self._file.unlink(missing_ok=True)
         except OSError as error:
-            raise ApplyRefused("insufficient_privilege", f"{self._file}: {error.strerror}") from error
+            raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, f"{self._file}: {error.strerror}") from error
 
 
 def _as_said(default: ServerSetting, text: str | None) -> ServerSetting:

@@ -9,6 +9,7 @@ from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.errors import ApplyRefused
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.statements import Step, renderer
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER, ServerSetting
 
 from toykv.engine import conf
@@ -52,7 +53,7 @@ class ToykvSettings:
             try:
                 self._client.ask(step.text)
             except Refused as error:
-                raise ApplyRefused("invalid_value", f"{step.setting}: {error}") from error
+                raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{step.setting}: {error}") from error
 
     def reload(self) -> None:
         """Everything that needs no restart is active already."""

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_agent.state.store import State
-from lutra_models.wire import ApplyCode, Outcome
+from lutra_models.errors import ApplyCode
+from lutra_models.wire import Outcome
 
 from tests.support.directed import Directed
 from tests.support.fake_clock import FakeClock
@@ -164,7 +165,7 @@ def whole_or_undone(
 
 
 def undo_whole(made: Directed, lives: Lives, kills: list[int]) -> None:
-    code: ApplyCode = "guardrail"
+    code = ApplyCode.GUARDRAIL
     lives.kills = list(kills)
 
     def undo() -> Outcome:

@@ -14,6 +14,7 @@ from lutra_agent.errors import ApplyRefused, DidNotStart, LoginRefused
 from lutra_agent.files import saved_file
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots, texts_in
 from lutra_models.catalog.statements import Step
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER
 
 from tests.support import loops
@@ -346,7 +347,7 @@ def note(source: Any, seen: list[str]) -> None:
 
 
 def refused() -> None:
-    raise ApplyRefused("internal_error", "no reload")
+    raise ApplyRefused(ApplyCode.INTERNAL_ERROR, "no reload")
 
 
 def full_disk(patched: pytest.MonkeyPatch, path: Path | None) -> None:

@@ -17,11 +17,11 @@ def test_a_recommendation_that_moved_meanwhile_is_left_as_it_is(service: Service
     read = service.store.read(lambda u: u.recommendations.get(made["id"]))
     service.take("POST", f"/v1/recommendations/{made['id']}/reject")
     with pytest.raises(RowMoved, match=f"{made['id']} changed meanwhile"):
-        service.store.write(lambda u: u.recommendations.step(read, RecommendationState.APPLIED))
+        service.store.write(lambda u: u.recommendations.step(read, RecommendationState.APPLIED, "service"))
     found = service.store.read(lambda u: u.recommendations.get(made["id"]))
     assert found.state == RecommendationState.REJECTED
     with pytest.raises(IllegalTransition, match="rejected cannot become approved"):
-        service.store.write(lambda u: u.recommendations.step(found, RecommendationState.APPROVED))
+        service.store.write(lambda u: u.recommendations.step(found, RecommendationState.APPROVED, "service"))
 
 
 def test_a_session_that_moved_meanwhile_is_left_as_it_is(service: Service, agent: Agent) -> None:
@@ -31,8 +31,8 @@ def test_a_session_that_moved_meanwhile_is_left_as_it_is(service: Service, agent
     read = service.store.read(lambda u: u.sessions.get(id_))
     service.take("POST", f"/v1/sessions/{id_}/stop")
     with pytest.raises(RowMoved, match=f"{id_} changed meanwhile"):
-        service.store.write(lambda u: u.sessions.step(read, SessionState.PAUSED))
+        service.store.write(lambda u: u.sessions.step(read, SessionState.PAUSED, "service"))
     found = service.store.read(lambda u: u.sessions.get(id_))
     assert found.state == SessionState.STOPPED
     with pytest.raises(IllegalTransition, match="stopped session cannot become running"):
-        service.store.write(lambda u: u.sessions.step(found, SessionState.RUNNING))
+        service.store.write(lambda u: u.sessions.step(found, SessionState.RUNNING, "service"))

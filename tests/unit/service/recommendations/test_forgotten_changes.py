@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from lutra_models.errors import Failure, Party
 
 from tests.support.service import MEMORY_BYTES, Agent, Document, Service, applied, approved, look, silent_for
 
@@ -31,6 +32,26 @@ def test_a_change_whose_agent_lost_its_state_before_confirming_it_is_taken_back_
     agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
     assert look(service, made)["state"] == "reverted"
     assert agent.directive() is None
+
+
+def test_a_change_that_was_told_late_and_then_forgotten_is_taken_back_too(service: Service, agent: Agent) -> None:
+    agent.mode = "reload_only"
+    agent.send()
+    made = approved(service, agent, work_mem="8MB")
+    directive = agent.directive()
+    assert directive is not None
+    expired = {"state": "expired", "failure": Failure.told("expired", Party.SERVICE)}
+    service.store.write(lambda u: u.recommendations.change(made["id"], ended_at=u.now, **expired))
+    agent.apply(directive["settings"])
+    confirm_by = (agent.clock + timedelta(minutes=15)).isoformat()
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied", confirm_by=confirm_by)]))
+    assert look(service, made)["state"] == "applied"
+    reinstalled(service, agent)
+    agent.send()
+    back = agent.directive()
+    assert back is not None
+    assert (back["rollback"], back["settings"]["work_mem"]) == (True, 4096)
+    assert look(service, made)["failure"]["code"] == "state_lost"
 
 
 def test_what_the_service_could_not_have_taken_back_is_not_asked_for_again(service: Service, agent: Agent) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from lutra_models.errors import Failure
 from lutra_service.app.jobs import lease
 
 from tests.support.service import Agent, Document, Service, approved, look, silent_for, some_minutes_later
@@ -88,7 +89,9 @@ def test_what_an_agent_does_not_carry_out_ends_with_its_next_reports(service: Se
     assert look(service, directive)["state"] == "approved"
     some_minutes_later(service, directive)
     agent.send()
-    assert look(service, directive)["state"] == "rejected"
+    found = look(service, directive)
+    assert (found["state"], found["error"]) == ("rejected", None)
+    assert found["failure"] == {"code": "rejected", "message": "", "by": "operator"}
     given(service, agent, work_mem="9MB")
 
 
@@ -110,7 +113,9 @@ def test_an_agent_that_never_answers_does_not_block_its_database_for_ever(servic
 @pytest.mark.parametrize("told", ["applied", "confirmed"])
 def test_what_an_agent_tells_late_wins(service: Service, agent: Agent, ended: str, told: str) -> None:
     directive = given(service, agent)
-    service.store.write(lambda u: u.recommendations.change(directive["id"], state=ended, ended_at=u.now, error=ended))
+    service.store.write(
+        lambda u: u.recommendations.change(directive["id"], state=ended, ended_at=u.now, failure=Failure.told(ended))
+    )
     answer(agent, directive, told)
     found = look(service, directive)
     assert (found["state"], found["applied_at"] is not None, found["ended_at"]) == ("applied", True, None)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from lutra_models.errors import LutraError
 from lutra_models.wire import Report
+from lutra_service.app.consequences.follow import follow
 from lutra_service.app.databases import registration
 from lutra_service.app.errors import QuotaExceeded
 from lutra_service.app.reports import intake
@@ -101,7 +102,7 @@ def flood(store: Store, database: str, first: int, count: int) -> tuple[int, int
 @pytest.mark.slow
 def test_a_flood_over_many_days_ends_at_the_bound(engine: Engine, few: None) -> None:
     clock = Clock()
-    store = Store(engine, clock, daily_bytes=DAILY)
+    store = Store(engine, clock, daily_bytes=DAILY, follow=follow)
     database = store.write(lambda unit: registration.register(unit, "shop", "postgresql", {})).id
     empty = used_bytes(engine)
     bound = limits.most_bytes(RETENTION / timedelta(days=1), DAILY)
@@ -126,7 +127,7 @@ def test_a_flood_over_many_days_ends_at_the_bound(engine: Engine, few: None) -> 
 @pytest.mark.slow
 def test_without_any_pruning_a_day_adds_no_more_than_a_days_bytes(engine: Engine) -> None:
     clock = Clock()
-    store = Store(engine, clock, daily_bytes=DAILY)
+    store = Store(engine, clock, daily_bytes=DAILY, follow=follow)
     database = store.write(lambda unit: registration.register(unit, "shop", "postgresql", {})).id
     empty = used_bytes(engine)
     assert flood(store, database, 0, 200)[1] > 50
@@ -136,7 +137,7 @@ def test_without_any_pruning_a_day_adds_no_more_than_a_days_bytes(engine: Engine
 @pytest.mark.slow
 def test_a_quota_that_is_used_up_is_told_with_the_time_to_wait_and_empties_by_itself(engine: Engine) -> None:
     clock = Clock()
-    store = Store(engine, clock, daily_bytes=DAILY)
+    store = Store(engine, clock, daily_bytes=DAILY, follow=follow)
     database = store.write(lambda unit: registration.register(unit, "shop", "postgresql", {})).id
     flood(store, database, 0, 200)
     report = Report.model_validate(hostile(1000, clock.now))
@@ -148,7 +149,7 @@ def test_a_quota_that_is_used_up_is_told_with_the_time_to_wait_and_empties_by_it
 
 def test_a_generous_quota_and_a_long_silence_are_no_trouble(engine: Engine) -> None:
     clock = Clock()
-    store = Store(engine, clock, daily_bytes=1 << 60)
+    store = Store(engine, clock, daily_bytes=1 << 60, follow=follow)
     database = store.write(lambda unit: registration.register(unit, "shop", "postgresql", {})).id
     assert flood(store, database, 0, 2) == (2, 0)
     clock.now += timedelta(days=365)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from lutra_models.errors import FitFailed
-from lutra_service.app.jobs import lease
-from lutra_service.db.schema.records import Database
+from lutra_service.app.consequences.follow import FOLLOWS
+from lutra_service.app.lifecycle.facts import NextStep
+from lutra_service.app.sessions.advance import advance
 from lutra_service.db.store import UnitOfWork
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
@@ -90,14 +91,14 @@ def test_what_cannot_be_ended_on_one_database_stays_its_own_trouble(
         agent.send()
         wish = {"settings": {"work_mem": "8MB"}, "approve": True}
         made.append(service.take("POST", f"/v1/databases/{agent.database}/recommendations", wish))
-    real, broken = lease.advance, made[0]["database"]
+    broken = made[0]["database"]
 
-    def advance(unit: UnitOfWork, database: Database, *more: Any) -> None:
-        if database.id == broken:
+    def fails(unit: UnitOfWork, step: NextStep) -> None:
+        if step.database_id == broken:
             raise RuntimeError("its next step cannot be taken")
-        real(unit, database, *more)
+        advance(unit, step)
 
-    monkeypatch.setattr(lease, "advance", advance)
+    monkeypatch.setitem(FOLLOWS, NextStep, (fails,))
     for one in made:
         expire(service, one["id"])
     service.until(f"/v1/recommendations/{made[1]['id']}", lambda r: r["state"] == "expired")

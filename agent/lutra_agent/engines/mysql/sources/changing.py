@@ -9,7 +9,7 @@ from typing import Literal
 
 from lutra_models.catalog.statements import FileLine, Statement, Step
 from lutra_models.catalog.statements.mysql import same, variable
-from lutra_models.wire import ApplyCode
+from lutra_models.errors import ApplyCode
 
 from lutra_agent.engines.mysql.server.connect import CHANGE_TIMEOUT_S, Connection
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
@@ -73,11 +73,13 @@ class Changing:
                 state, report = _resize(connection)
                 # The same words as before, their time included: of an earlier one, this one had nothing to do.
                 if state == "failed" and report != self._earlier:
-                    raise ApplyRefused("internal_error", f"{POOL}: {report}")
+                    raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{POOL}: {report}")
                 if state != "under way":
                     return
                 connection.rows("DO SLEEP(0.1)")
-        raise ApplyRefused("internal_error", f"{POOL}: on its way for more than {CHANGE_TIMEOUT_S} s, at: {report}")
+        raise ApplyRefused(
+            ApplyCode.INTERNAL_ERROR, f"{POOL}: on its way for more than {CHANGE_TIMEOUT_S} s, at: {report}"
+        )
 
     @contextmanager
     def _patient(self) -> Iterator[Connection]:
@@ -101,10 +103,12 @@ class Changing:
             raise ApplyRefused(_code(str(error)), f"{name}: {error}") from error
         except DatabaseUnavailable as error:
             self._everyday.row("SELECT 1")  # raises where it is the server that is gone
-            raise ApplyRefused("internal_error", f"{name}: the server runs, but gave no answer: {error}") from error
+            raise ApplyRefused(
+                ApplyCode.INTERNAL_ERROR, f"{name}: the server runs, but gave no answer: {error}"
+            ) from error
         except OSError as error:
             message = f"{name}: the include file: {error.strerror or error}"
-            raise ApplyRefused("internal_error", message) from error
+            raise ApplyRefused(ApplyCode.INTERNAL_ERROR, message) from error
 
 
 def _active(connection: Connection, name: str) -> str:
@@ -123,4 +127,4 @@ def _resize(connection: Connection) -> tuple[Literal["done", "failed", "under wa
 
 
 def _code(text: str) -> ApplyCode:
-    return "insufficient_privilege" if text.endswith(DENIED) else "invalid_value"
+    return ApplyCode.INSUFFICIENT_PRIVILEGE if text.endswith(DENIED) else ApplyCode.INVALID_VALUE

@@ -9,6 +9,7 @@ from typing import Protocol
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements import FileLine, Step, renderer
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER, ServerSetting
 
 from lutra_agent.engines.common.answers import understood
@@ -96,7 +97,9 @@ class MysqlSource:
     def execute(self, steps: Sequence[Step]) -> None:
         place = self._session.details().place
         if any(isinstance(s, FileLine) for s in steps) and self._store.file_of(place) is None:
-            raise ApplyRefused("insufficient_privilege", place.doubt or "database.include_file is not configured")
+            raise ApplyRefused(
+                ApplyCode.INSUFFICIENT_PRIVILEGE, place.doubt or "database.include_file is not configured"
+            )
         self._changing.execute(steps)
 
     def reload(self) -> None:

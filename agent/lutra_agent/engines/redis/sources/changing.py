@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from lutra_models.catalog.statements import FileLine, Statement, Step
-from lutra_models.wire import ApplyCode
+from lutra_models.errors import ApplyCode
 
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.session import Session
@@ -70,7 +70,9 @@ class Changing:
             # An undo: what the server still tells is the old value, and its engine has that again.
         active = connection.pairs("CONFIG", "GET", name).get(name)
         if active is None or not same(active, value):
-            raise ApplyRefused("not_active_after_apply", f"{name}: the server said OK to {value} and tells {active}")
+            raise ApplyRefused(
+                ApplyCode.NOT_ACTIVE_AFTER_APPLY, f"{name}: the server said OK to {value} and tells {active}"
+            )
 
     def _await_log(self) -> None:
         """Until the append-only file holds all data: a restart before that would find a part. Raises ApplyRefused."""
@@ -80,10 +82,12 @@ class Changing:
             if "1" not in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")):
                 break
             if time.monotonic() > deadline:
-                raise ApplyRefused("internal_error", f"{LOG}: the file does not hold all data after {LOG_S:g} s")
+                raise ApplyRefused(
+                    ApplyCode.INTERNAL_ERROR, f"{LOG}: the file does not hold all data after {LOG_S:g} s"
+                )
             time.sleep(POLL_S)
         if state.get("aof_last_bgrewrite_status", "ok") != "ok":
-            raise ApplyRefused("internal_error", f"{LOG}: the server cannot write the file: see its log")
+            raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{LOG}: the server cannot write the file: see its log")
 
     def _require_room(self, values: Mapping[str, str]) -> None:
         """A new memory limit below what is in use evicts data at once, or fails writes. Raises ApplyRefused."""
@@ -94,7 +98,7 @@ class Changing:
         before = self._session.connection.pairs("CONFIG", "GET", "maxmemory").get("maxmemory", "0")
         if float(wanted) < MARGIN * used and not 0 < float(before) <= float(wanted):
             message = f"maxmemory: {wanted} is below {MARGIN * used:.0f}, a tenth above what is in use: data would go"
-            raise ApplyRefused("invalid_value", message)
+            raise ApplyRefused(ApplyCode.INVALID_VALUE, message)
 
     def _write(self, texts: Mapping[str, str | None]) -> None:
         details = self._session.details()
@@ -102,19 +106,21 @@ class Changing:
             return
         file = details.config_file
         if file is None:
-            raise ApplyRefused("insufficient_privilege", "this host does not have the server's file")
+            raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, "this host does not have the server's file")
         try:
             # Whoever owns a folder may put another one, or a link, into its place meanwhile.
             with pinned(file) as place, _rights(place):
                 self._replace(place, texts)
         except (OSError, ValueError) as error:
-            raise ApplyRefused("internal_error", f"{file}: {getattr(error, 'strerror', None) or error}") from error
+            raise ApplyRefused(
+                ApplyCode.INTERNAL_ERROR, f"{file}: {getattr(error, 'strerror', None) or error}"
+            ) from error
 
     def _replace(self, file: Path, texts: Mapping[str, str | None]) -> None:
         """Raises OSError, ValueError and ApplyRefused."""
         content, status = read_regular(file)
         if objection := self._session.objection(status.st_uid):
-            raise ApplyRefused("insufficient_privilege", objection)
+            raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, objection)
         new = self._form.rewritten(content, texts)
         if new == content:
             return
@@ -131,4 +137,4 @@ def _rights(file: Path) -> AbstractContextManager[None]:
 
 
 def _code(error: CollectionFailed) -> ApplyCode:
-    return "insufficient_privilege" if isinstance(error, NotPermitted) else "invalid_value"
+    return ApplyCode.INSUFFICIENT_PRIVILEGE if isinstance(error, NotPermitted) else ApplyCode.INVALID_VALUE

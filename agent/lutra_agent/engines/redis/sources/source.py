@@ -8,6 +8,7 @@ from pathlib import Path
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements import Step, renderer
+from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER, ServerSetting
 
 from lutra_agent.engines.common.answers import understood
@@ -91,7 +92,7 @@ class RedisSource:
         live = self._session.connection.pairs("CONFIG", "GET", "*")
         written = self._written(self._session.details().config_file)
         if lost := persistence.why_lost(live, written, self._session.info("persistence")):
-            raise ApplyRefused("restart_not_allowed", f"a restart would lose data: {lost}")
+            raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, f"a restart would lose data: {lost}")
 
     def settings_file(self) -> Path | None:
         return self._session.details().config_file

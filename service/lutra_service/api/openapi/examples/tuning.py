@@ -136,6 +136,7 @@ shared: Example = {
     "failed": None,
     "memory": memory,
 }
+failure: Example = {"code": "guardrail", "message": "p99_ms: p99_ms is 31 for 90 s, above 18", "by": "agent"}
 outcome: Example = {
     "directive": RECOMMENDATION,
     "state": "applied",
@@ -209,6 +210,7 @@ recommendation: Example = {
     "restart_needed": False,
     "warnings": [],
     "outcome": outcome,
+    "failure": None,
     "error": None,
     "reason": None,
     "waits": None,

@@ -1,0 +1,23 @@
+"""What one transaction finds out and changes: facts, from which more follows, and the ids of what it changed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+
+class News:
+    """Of one transaction, at the moment `now`."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.facts: list[Any] = []
+        self.changed: set[str] = set()
+
+    def note(self, *ids: object) -> None:
+        """That these rows changed."""
+        self.changed.update(i for i in ids if isinstance(i, str))
+
+    def note_new(self, record: object) -> None:
+        """That this row is new, which changes what it belongs to."""
+        self.note(*(getattr(record, name, None) for name in ("id", "database_id", "session_id")))

@@ -1,0 +1,59 @@
+"""Steps of recommendations and sessions, as a transaction keeps them until what follows is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lutra_models.errors import Failure, FailureCode
+from lutra_models.evidence import How
+from lutra_models.lifecycle import RecommendationState, SessionState
+
+from lutra_service.db.schema.records import Recommendation, Session
+
+
+@dataclass(frozen=True)
+class Declined:
+    """An operator did not want a recommendation's changes, or those of `names` alone, or not any more.
+
+    `instead` is the recommendation of the rest, where there is one.
+    """
+
+    how: How
+    reason: str | None = None
+    names: Collection[str] | None = None
+    instead: str | None = None
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A recommendation was led from one state to another by somebody, or made (`was` is None).
+
+    `row` is as it was before, or as it was made. Where more is told of one that keeps its state, both states are the
+    same: from approved to approved it is withdrawn in its agent's hands. `why` is for the audit trail, `told` a whole
+    sentence for its session, where `why` makes none.
+    """
+
+    row: Recommendation
+    was: RecommendationState | None
+    to: RecommendationState
+    by: str
+    why: str = ""
+    told: str = ""
+    failure: Failure | None = None
+    declined: Declined | None = None
+
+    @property
+    def code(self) -> FailureCode | None:
+        return None if self.failure is None else self.failure.code
+
+
+@dataclass(frozen=True)
+class SessionTransition:
+    """The same of a session."""
+
+    row: Session
+    was: SessionState | None
+    to: SessionState
+    by: str
+    why: str = ""
