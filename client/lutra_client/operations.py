@@ -71,7 +71,7 @@ class Operations:
 
     @call
     def unretire_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
-        """Put a retired database into use again: its agent's reports are stored again."""
+        """Put a retired database back into use. Its agent's reports are stored again."""
         return Request("DELETE", path("/v1/databases/{database}/retired", database=database))
 
     @call

@@ -27,7 +27,7 @@ class ScratchPostgres(ScratchServer):
     files = ("data", "server.log", "installation")
     immediately = signal.SIGQUIT
     lab = LabOptions(
-        scale="Fill it with pgbench's tables at this scale (16 MB each).",
+        scale="Fill the server with pgbench's tables at this scale (16 MB each).",
         example=60,
         programs=("--bin-dir", "Another PostgreSQL's programs; default: embedded 18."),
     )

@@ -172,7 +172,7 @@ def test_who_stops_waiting_reads_that_the_approval_stands(
     id_ = run("next").output.split()[0]
     monkeypatch.setattr(Client, "wait_for_recommendation", interrupted)
     told = run("approve", id_, "--wait").output
-    assert f"{id_} stays approved; `lutra-advice undo {id_}` takes it back" in told
+    assert f"{id_} is still approved; to undo it: `lutra-advice undo {id_}`" in told
     assert shop.look(id_)["state"] == "approved"
 
 
@@ -188,7 +188,7 @@ def test_a_session_that_answers_in_another_mode_than_it_was_opened_in_says_why(s
     shop.agent.send()
     told = advice("open", "--mode", "reload_only")
     assert "minimize p99_ms, observe, 0 of" in told
-    assert "reload_only is asked for, and the agent's newest report allows observe" in told
+    assert "reload_only was requested, but the agent's newest report allows observe" in told
     assert 'set mode = "reload_only" in [agent] of its file and restart it' in told
 
 
@@ -240,7 +240,7 @@ def test_findings_are_read_accepted_and_counted_again(
     assert "accepted fault sorts_spill: " in last
     assert "reports?[2J at night" in last
     assert "withdrawn" in advice("withdraw", "sorts_spill", "shop")
-    assert advice("risks", "shop") == "nobody accepts a finding"
+    assert advice("risks", "shop") == "no finding is accepted"
     assert advice("findings", "shop", "--gone") == ""
     assert run("accept", "sorts_spill", "shop", "--because", "x", "--until", "soon").exit_code != 0
 

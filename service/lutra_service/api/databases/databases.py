@@ -92,7 +92,7 @@ def retire_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
 @router.delete("/{database}/retired", tags=["databases"])
 @allow("operate", of="database")
 def unretire_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
-    """Put a retired database into use again: its agent's reports are stored again."""
+    """Put a retired database back into use. Its agent's reports are stored again."""
     return views.database(stored.write(lambda unit: registration.unretire(unit, database)), stored.now())
 
 

@@ -105,7 +105,7 @@ def test_public_tables_are_kept_once_and_leant_on_by_whom_the_policy_lets(store:
     first = kept(store)
     assert len(first) == 2
     again = imported().output.splitlines()
-    assert again[-2] == "nothing changed: all of them were there already"
+    assert again[-2] == "nothing changed: all tables had been imported before"
     assert kept(store) == first
     assert [leaning(store, *of) for of in (("mysql", "label"), ("mysql", "none"), ("mariadb", "all"))] == [2, 0, 0]
     file = place / public.TABLES / SMALL[0]
