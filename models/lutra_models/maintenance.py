@@ -25,9 +25,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class MaintenanceWindow:
-    """On each of `weekdays` from `start` ("HH:MM" by the clocks of `zone`) for `minutes`, past midnight too.
-
-    A zone that this machine does not know is no error here: the window then never opens on it.
+    """On each of `weekdays` from `start` ("HH:MM" in the time zone `zone`) for `minutes`, across midnight if necessary.
+    A zone that this machine does not know is not an error: the window then never opens there.
     """
 
     weekdays: tuple[Weekday, ...]
