@@ -127,7 +127,7 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except OSError as error:  # one of OpenSSL's errors is one too
-        raise ValueError(f"{ca_file} holds no certificates that can be read: {error}") from error
+        raise ValueError(f"{ca_file} contains no readable certificates: {error}") from error
 
 
 def _is_loopback(host: str) -> bool:
@@ -143,14 +143,14 @@ def _bearer(token: str | None) -> dict[str, str]:
         return {}
     word = token.strip()
     if not word:
-        raise ValueError("the token is empty: it is one word that begins with lutra_, or None for no token")
+        raise ValueError("the token is empty: expected a single word that begins with lutra_, or None for no token")
     if not word.isascii() or not word.isprintable() or " " in word:
-        raise ValueError("what was given as a token is more than one: a token is one word that begins with lutra_")
+        raise ValueError("invalid token: expected a single word that begins with lutra_, without spaces or line breaks")
     return {"Authorization": f"Bearer {word}"}
 
 
 def _named() -> tuple[str, str]:
     token = os.environ.get("LUTRA_TOKEN")
     if not token:
-        raise ValueError("LUTRA_TOKEN is not set: it holds a token of `lutra token create`")
+        raise ValueError("LUTRA_TOKEN is not set: set it to a token from `lutra token create`")
     return os.environ.get("LUTRA_URL", URL), token

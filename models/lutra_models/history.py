@@ -86,7 +86,7 @@ class Observation:
         set_(self, "bounds", {str(n): _measured(n, v) for n, v in (bounds or {}).items()})
         both = sorted(self.bounds.keys() & self.metrics.keys())
         if both:
-            raise ValueError(f"{', '.join(both)}: a bound is no value, and both were given")
+            raise ValueError(f"{', '.join(both)}: give either a bound or a value, not both")
         if failure is not None and self.bounds:
             raise ValueError(f"what failed ({failure}) has no bounds")
         if failure is None and not metrics and not self.bounds:

@@ -61,7 +61,7 @@ def _mendable(error: Exception) -> str | None:
     if isinstance(error, UnusableUrl | NewerSchema):
         return f"LUTRA_DATABASE_URL: {error}"
     if isinstance(error, ArgumentError):  # its message holds the URL, and that a password
-        return f"LUTRA_DATABASE_URL is no URL of a database; it begins with {URLS}"
+        return f"LUTRA_DATABASE_URL is not a database URL; it must begin with {URLS}"
     return None
 
 

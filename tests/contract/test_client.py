@@ -30,7 +30,7 @@ def test_every_operation_of_the_document_is_a_method_and_no_other_one_is() -> No
 
 def test_an_id_stays_within_its_part_of_the_path() -> None:
     assert Operations.get_database.request("../tokens?x=1").path == "/v1/databases/..%2Ftokens%3Fx%3D1"
-    with pytest.raises(ValueError, match="database: an id is no empty text"):
+    with pytest.raises(ValueError, match="database: an id must not be empty"):
         Operations.get_database.request("")
 
 

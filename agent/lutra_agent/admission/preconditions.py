@@ -68,9 +68,9 @@ def make_plan(
     outranked = {n: live.server.settings[n].shadowed for n in plan.names}
     shadowed = [f"{n} ({by})" for n, by in outranked.items() if by]
     if shadowed:
-        raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
+        raise ApplyRefused("setting_shadowed", f"overridden, so a change would have no effect: {', '.join(shadowed)}")
     if rebooting := [c.name for c in plan.changes if c.applies == "reboot"]:
-        message = f"needs a reboot of the host, which is left to its operator: {', '.join(rebooting)}"
+        message = f"needs a reboot of the host, which only its operator can do: {', '.join(rebooting)}"
         raise ApplyRefused("restart_not_allowed", message)
     alike = [a for a in past.configurations if leads_to(live, plan.changes, a)]
     # What others took meanwhile, a new proposal does not get back by being an old one.
@@ -108,7 +108,7 @@ def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
     """
     if not (bounds.baseline or bounds.mode == "lab" or plan.returns):
         raise Deferred(
-            f"{directive.id} waits: its effect is judged against {BASELINE_WINDOWS} windows measured before it"
+            f"{directive.id} waits: its effect is compared with {BASELINE_WINDOWS} windows measured before it"
         )
 
 
@@ -119,7 +119,7 @@ def require_able(plan: Plan, sources: Sequence[SettingSource], control: ServerCo
     if missing or not found.may_reload:
         what = ", ".join(missing) or "the reload"
         how = " ".join(found.remedies) or found.explanation
-        raise ApplyRefused("insufficient_privilege", f"not the agent's to change: {what}. {how}")
+        raise ApplyRefused("insufficient_privilege", f"the agent may not change this: {what}. {how}")
     if plan.restart and not control.may_restart:
         raise ApplyRefused("restart_not_allowed", "restart.command is not configured")
     kept = (s for s, _ in by_source(sources, plan.names) if s.keeps_file)
@@ -141,14 +141,16 @@ def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime
         raise ApplyRefused("not_primary", f"the server is a {server.role}")
 
     if directive.expects is not None and (changed := directive.expects.differences(identity(server))):
-        raise ApplyRefused("server_changed", f"not the server that these settings are for: {'; '.join(changed)}")
+        raise ApplyRefused(
+            "server_changed", f"not the server for which these settings were chosen: {'; '.join(changed)}"
+        )
 
 
 def _one_at_a_time(directive: Directive, bounds: Bounds) -> None:
     if bounds.unconfirmed is not None:
         raise ApplyRefused("not_confirmed", f"{bounds.unconfirmed} is not confirmed yet: one change at a time")
     if bounds.firing and not bounds.measures(directive):
-        raise ApplyRefused("guardrail", f"a guard fires already: {', '.join(bounds.firing)}")
+        raise ApplyRefused("guardrail", f"a guard is firing: {', '.join(bounds.firing)}")
 
 
 def _may_restart(directive: Directive, plan: Plan, bounds: Bounds, now: datetime) -> None:
@@ -213,7 +215,7 @@ def _keeps_commits(live: LiveSettings, plan: Plan, lasting: Sequence[Active]) ->
     if lossy:
         raise ApplyRefused(
             "durability_not_allowed",
-            f"may lose committed data: {', '.join(lossy)}; agent.durability = true in the agent's own file allows it",
+            f"can lose committed data: {', '.join(lossy)}; agent.durability = true in the agent's own file allows it",
         )
 
 

@@ -313,7 +313,7 @@ def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:
             raise ValueError(f"{row.name}: {formula.text!r} reads unknown names {sorted(strange)}")
     for name, form in (place for text in row.texts for place in places(text)):
         if name not in known | set(row.numbers) | {"measured", "after"} or form not in FORMS:
-            raise ValueError(f"{row.name}: {{{name}:{form}}} is no number that a sentence can tell")
+            raise ValueError(f"{row.name}: {{{name}:{form}}} is not a number that a sentence can show")
     _verify_statements(row)
 
 

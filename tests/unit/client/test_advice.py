@@ -119,7 +119,7 @@ def test_status_names_what_is_in_the_file_and_not_active(shop: Live, advice: Adv
     agent = shop.agent
     agent.settings["work_mem"] = replace(agent.settings["work_mem"], persisted="24MB")
     agent.send(agent.report(settings_hash="pasted"))
-    told = "work_mem is 4MB; 24MB is in the file, not active: a reload (SELECT pg_reload_conf()) makes it active"
+    told = "work_mem is 4MB; 24MB is in the file but not active: a reload (SELECT pg_reload_conf()) activates it"
     assert told in advice("status", "shop")
 
 
@@ -179,7 +179,7 @@ def test_who_stops_waiting_reads_that_the_approval_stands(
 def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result]) -> None:
     assert run("next", "bakery").output == "Error: there is no database 'bakery': this token sees shop\n"
     assert "404 not_found" in run("show", "rec_none").output
-    assert run("show", "").output == "Error: recommendation: an id is no empty text\n"
+    assert run("show", "").output == "Error: recommendation: an id must not be empty\n"
     assert "409" in run("next").output
 
 

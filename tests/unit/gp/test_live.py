@@ -95,7 +95,7 @@ def test_a_value_that_somebody_set_far_outside_is_counted_by_itself() -> None:
     assert given.looked_at is not None
     first, second = given.looked_at.sentence.split("\n")
     assert first == "Far out of range: timeout was seen."
-    assert "Proposed: 1 value far out of range put right, and 2 changes by rules for this hardware" in second
+    assert "Proposed: 1 value far out of range corrected, and 2 changes by rules for this hardware" in second
     assert "none is strong" in second, "of the symptoms"
 
 
@@ -140,7 +140,7 @@ def test_where_nothing_of_the_strongest_symptom_may_be_proposed_the_next_one_is_
     last = finding("slow", move("timeout", 900), strength=0.5)
     given = advice(history(known(wal, costs, last), read, current=moved, space=KnobSpace(SPACE.knobs, [full])))
     assert changed(given, moved) == {"cost": 1.1}
-    assert "Not proposed, as the memory is full: Move wal to 4096" in notes(given)
+    assert "Not proposed because the memory is full: Move wal to 4096" in notes(given)
     given = advice(history(known(wal, costs), read, current=moved), max_changes=1)
     assert changed(given, moved) == {}
     assert notes(given).count("at most 1 setting:") == 2
@@ -195,7 +195,7 @@ def test_what_no_setting_cures_and_what_is_enough_change_nothing() -> None:
     assert (given.origin, given.configuration) == ("nothing", NOW)
     assert given.looked_at is not None
     assert given.looked_at.sentence.startswith(
-        "Outside the settings: Sessions wait for locks.\nNo setting that Lutra moves is the cure."
+        "Outside the settings: Sessions wait for locks.\nNo setting that Lutra moves would cure this."
     )
     assert given.looked_at.notes == ()
 
@@ -216,12 +216,12 @@ def test_findings_are_the_first_lines_and_rules_come_after_them_and_are_called_r
     told = lines(advice(history(known(FORCED, LOCKS, *RULES))))
     assert told[:2] == ["Fault: checkpoints_forced was seen.", "Outside the settings: Sessions wait for locks."]
     assert told[2].startswith(
-        "Proposed: 2 changes against what was found, and 2 changes by rules for this hardware, which no finding asks "
-        "for. 30 symptoms could be evaluated over 60 windows (10 min): 2 are strong."
+        "Proposed: 2 changes to cure findings, and 2 changes by rules for this hardware, without a finding. "
+        "30 symptoms could be evaluated over 60 windows (10 min): 2 are strong."
     )
     assert "compared" not in " ".join(told)
     ruled = lines(advice(history(known(*RULES))))
-    assert ruled[0].startswith("Proposed: 2 changes by rules for this hardware, which no finding asks for.")
+    assert ruled[0].startswith("Proposed: 2 changes by rules for this hardware, without a finding.")
 
 
 def test_during_an_outage_that_is_the_first_line_with_its_statement_and_rules_wait() -> None:
@@ -237,7 +237,7 @@ def test_during_an_outage_that_is_the_first_line_with_its_statement_and_rules_wa
 
 def test_what_is_for_a_person_is_said_to_be() -> None:
     told = lines(advice(history(known(URGENT[0]))))
-    assert told[1].startswith("No setting that Lutra moves is the cure: the statements are for a person.")
+    assert told[1].startswith("No setting that Lutra moves would cure this: a person has to run the statements.")
 
 
 def test_further_findings_are_notes_and_so_are_statements_that_no_line_holds() -> None:
@@ -354,7 +354,7 @@ def test_back_to_known_settings_is_no_experiment_and_mixed_with_none() -> None:
     (reason,) = given.reasons
     assert "ran under before" in reason.sentence
     assert "% higher, worse (90 % interval: " in reason.sentence
-    assert "by 6 windows against 6 before at like load" in reason.sentence
+    assert "by 6 windows against 6 before at comparable load" in reason.sentence
 
 
 def swinging(at: Configuration, effect: float, rates: tuple[float, ...], seed: int = 0) -> list[Observation]:
@@ -473,7 +473,7 @@ def test_the_models_own_proposal_needs_a_gain_that_is_probable() -> None:
     assert told.origin == "nothing"
     assert told.looked_at is not None
     assert told.looked_at.predicted_gain is not None
-    assert "The model sees no change that gains 5 % with a probability of 90 %." in told.looked_at.sentence
+    assert "The model predicts no change with a gain of 5 % and a probability of 90 %." in told.looked_at.sentence
 
 
 COSTS = (4.0, 3.7, 3.4, 3.1, 2.8)

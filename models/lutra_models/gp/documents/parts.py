@@ -64,7 +64,7 @@ def lend(value: Any) -> str:
     for part, method in ((KERNEL, "correlations"), (SURROGATE, "fit"), (ACQUISITION, "score")):
         if callable(getattr(value, method, None)):
             return extensions.lend(part.group, value)
-    raise ValueError(f"{value!r} is no kernel (correlations), no surrogate (fit) and no acquisition (score)")
+    raise ValueError(f"{value!r} is neither a kernel (correlations) nor a surrogate (fit) nor an acquisition (score)")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ def takes_over(unit: UnitOfWork, row: Recommendation, error: str) -> bool:
     version = unit.models.get(row.model_version)
     if not version.packages:
         return False
-    log.warning("%s (%s) cannot compute %s: %s; the version before it does", version.id, version.name, row.id, error)
+    log.warning("%s (%s) cannot compute %s: %s; the previous version does", version.id, version.name, row.id, error)
     before = next(serving.able(unit, version, after=version))
     request = unit.requests.get(row.id)
     unit.requests.put(row.id, {**request.payload, **serving.asked_of(before)})

@@ -29,7 +29,7 @@ def undo_withdrawn(unit: UnitOfWork, database: Database) -> None:
             audit.happened(unit, row, State.REVERTED, by, why, ended_at=unit.now)
             unit.publish(row.id, row.session_id)
         elif not backs and not _rollback_pending(unit, database):
-            _undo(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active")
+            _undo(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent applied it")
 
 
 def undo_forgotten(unit: UnitOfWork, database: Database, report: Report) -> None:

@@ -16,7 +16,7 @@ ACTIVE = (State.APPLIED, State.CONFIRMED, State.REVERTED)
 
 def record(unit: UnitOfWork, database: Database, told: HostRollback) -> None:
     """Each recommendation of which a setting was still active then is reverted, and remembered as turned down."""
-    names = ", ".join(told.settings) or "what differed is not known, as the database was down"
+    names = ", ".join(told.settings) or "the differing settings are not known, as the database was down"
     why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"
     why = f"{why} ({told.reason})" if told.reason else why
     audit.rolled_back_on_host(unit, database.id, told.model_dump(mode="json"), why)
@@ -29,7 +29,7 @@ def record(unit: UnitOfWork, database: Database, told: HostRollback) -> None:
         turned_down.remember(unit, row, "rolled_back", told.reason, taken_back)
         undone(unit, row, f"{row.id} was {why}")
         unit.publish(row.id, row.session_id)
-    pause(unit, unit.sessions.open_one(database.id), f"{why}; POST …/resume goes on once that is settled")
+    pause(unit, unit.sessions.open_one(database.id), f"{why}; continue with POST …/resume once that is settled")
     unit.publish(database.id)
 
 

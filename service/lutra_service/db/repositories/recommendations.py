@@ -148,7 +148,7 @@ class Recommendations(Repository[Recommendation]):
         """
         state = advance_recommendation(recommendation.state, to)
         if not self.change(recommendation.id, self.table.c.state == recommendation.state, state=state, **values):
-            raise RowMoved(f"{recommendation.id} changed meanwhile; look at it again")
+            raise RowMoved(f"{recommendation.id} changed meanwhile; read it again")
 
     def waiting(self, now: datetime, busy: Collection[str]) -> list[Waiting]:
         """Of each database the computation that waits for the longest time, in the order of asking.

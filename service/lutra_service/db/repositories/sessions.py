@@ -58,7 +58,7 @@ class Sessions(Repository[Session]):
         """
         state = advance_session(session.state, to)
         if not self.change(session.id, self.table.c.state == session.state, state=state, **values):
-            raise RowMoved(f"{session.id} changed meanwhile; look at it again")
+            raise RowMoved(f"{session.id} changed meanwhile; read it again")
 
     def bind_p99(self, id_: str, source: str, of: str) -> bool:
         return self.change(id_, self.table.c.p99_source.is_(None), p99_source=source, p99_of=of)

@@ -110,7 +110,7 @@ def test_the_agents_file_accepts_a_risk_for_a_reason_and_a_time(file: Path, monk
     file.write_text(FILE + risk + risk.replace("checkpoints_forced", "chekpoints"))
     _, output = run(file)
     assert f"      accepted until {until} 00:00 UTC: a load test" in output
-    assert "accepted.chekpoints: no symptom of this engine is called so" in output
+    assert "accepted.chekpoints: this engine has no symptom with this name" in output
     file.write_text(FILE + risk.replace(str(until), "2026-01-01"))
     assert "a load test" not in run(file)[1]
 

@@ -77,7 +77,7 @@ class Changing:
                 if state != "under way":
                     return
                 connection.rows("DO SLEEP(0.1)")
-        raise ApplyRefused("internal_error", f"{POOL}: on its way for more than {CHANGE_TIMEOUT_S} s, at: {report}")
+        raise ApplyRefused("internal_error", f"{POOL}: in progress for more than {CHANGE_TIMEOUT_S} s, at: {report}")
 
     @contextmanager
     def _patient(self) -> Iterator[Connection]:

@@ -80,7 +80,7 @@ class Changing:
             if "1" not in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")):
                 break
             if time.monotonic() > deadline:
-                raise ApplyRefused("internal_error", f"{LOG}: the file does not hold all data after {LOG_S:g} s")
+                raise ApplyRefused("internal_error", f"{LOG}: the file does not contain all data after {LOG_S:g} s")
             time.sleep(POLL_S)
         if state.get("aof_last_bgrewrite_status", "ok") != "ok":
             raise ApplyRefused("internal_error", f"{LOG}: the server cannot write the file: see its log")
@@ -93,7 +93,10 @@ class Changing:
         used = float(self._session.info("memory").get("used_memory", 0))
         before = self._session.connection.pairs("CONFIG", "GET", "maxmemory").get("maxmemory", "0")
         if float(wanted) < MARGIN * used and not 0 < float(before) <= float(wanted):
-            message = f"maxmemory: {wanted} is below {MARGIN * used:.0f}, a tenth above what is in use: data would go"
+            message = (
+                f"maxmemory: {wanted} is below {MARGIN * used:.0f}, a tenth above the memory "
+                "in use: data would be evicted"
+            )
             raise ApplyRefused("invalid_value", message)
 
     def _write(self, texts: Mapping[str, str | None]) -> None:

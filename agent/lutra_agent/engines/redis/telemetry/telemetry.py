@@ -158,7 +158,7 @@ class RedisTelemetry:
             seen.append(self._line(remedy, "LATENCY HISTOGRAM", "LATENCY", "HISTOGRAM"))
         per_s = self._session.database.probe_per_s
         if per_s and self._session.role() == "primary":
-            what = f"{per_s} commands a second of the agent's own, timed as a client sees them"
+            what = f"{per_s} of the agent's own commands per second, timed as a client sees them"
             return (*seen, Visible("probe", True, what, p99=f"the agent's probe ({what})"))
         why = "off on a replica" if per_s else "database.probe_per_s is not set: without a driver there is no p99"
         return (*seen, Visible("probe", False, why))
