@@ -78,7 +78,7 @@ def closed(windows: Iterable[MaintenanceWindow], now: datetime) -> str | None:
         return None
     upcoming = following(windows, now)
     if upcoming is None:
-        return f"this machine knows none of the time zones {', '.join(w.zone for w in windows)}"
+        return f"this machine has none of the time zones {', '.join(w.zone for w in windows)}"
     return f"the next maintenance window begins at {upcoming.start.isoformat()}"
 
 

@@ -34,7 +34,7 @@ Line = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator
 
 def _reading(value: float) -> float:
     if not 0 <= value <= LARGEST_READING:
-        raise ValueError("a metric is a finite number from 0 to 1e18; leave out what was not measured")
+        raise ValueError("a metric is a finite number from 0 to 1e18; omit metrics that were not measured")
     return value
 
 
@@ -284,9 +284,9 @@ class Report(_Wire):
         if ended is None:
             return
         if self.measures is None or self.window is None or not self.metrics:
-            raise ValueError("ended_early needs measures, and the window with what was counted in it")
+            raise ValueError("ended_early needs measures, and the window with its counters")
         if ended.metric in self.metrics:
-            raise ValueError(f"{ended.metric}: a window that was ended early has a bound and no value")
+            raise ValueError(f"{ended.metric}: a window that was ended early has a bound instead of a value")
 
 
 class Receipt(_Wire):

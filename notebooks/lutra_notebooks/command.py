@@ -59,9 +59,7 @@ def notebook(folder: Path, scope: Scope, jupyter: tuple[str, ...]) -> None:
     Arguments after `--` are passed to JupyterLab: lutra notebook -- --no-browser --port 8889
     """
     if importlib.util.find_spec("jupyterlab") is None:
-        raise click.ClickException(
-            f"JupyterLab is not installed beside Lutra: {sys.executable} -m pip install jupyterlab"
-        )
+        raise click.ClickException(f"JupyterLab is not installed: {sys.executable} -m pip install jupyterlab")
     with _ended_by_signals():
         for copy in filled(folder):
             click.echo(f"copied {copy}")

@@ -98,7 +98,7 @@ def _kept_store(folder: Path) -> Path:
     """Where the service's database is to stay. Raises ClickException where one is."""
     store = folder.resolve() / "lutra.db"
     if store.exists():
-        raise click.ClickException(f"{store} is a database already: name another folder, or remove it")
+        raise click.ClickException(f"{store} is already a database: name a different folder, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
     return store
 
@@ -123,7 +123,7 @@ def _run(
     show.record(console, finished)
     show.curve(console, tuned.handover["curve"] or [])
     show.statements(console, found["verdict"], statements_to(tuned.server, tuned.handover["configuration"]))
-    console.print(f"\n[dim]{time.monotonic() - started:.0f} s in all[/]")
+    console.print(f"\n[dim]{time.monotonic() - started:.0f} s in total[/]")
     about = {"engine": server["engine"], "engine_version": server["version"], "seed": seed}
     told = {"verdict": found["verdict"], "sentence": found["sentence"], "handed_over": tuned.handover["configuration"]}
     return {**about, "trials": finished, "table": show.as_table(found), **told}

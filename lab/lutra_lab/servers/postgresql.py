@@ -29,7 +29,7 @@ class ScratchPostgres(ScratchServer):
     lab = LabOptions(
         scale="Fill the server with pgbench's tables at this scale (16 MB each).",
         example=60,
-        programs=("--bin-dir", "Another PostgreSQL's programs; default: embedded 18."),
+        programs=("--bin-dir", "The folder of a different PostgreSQL's programs; default: embedded 18."),
     )
 
     def __init__(

@@ -123,5 +123,5 @@ def _named(kind: str) -> dict[str, Fraction]:
 def _units_hint(unit: str) -> str:
     kind, _ = scale(unit)
     if not kind:
-        return "; it takes a plain number"
-    return f"; it takes {', '.join(_named(kind))} (case matters), or a plain number of {unit}"
+        return "; expected a plain number"
+    return f"; expected {', '.join(_named(kind))} (case matters), or a plain number of {unit}"

@@ -97,7 +97,7 @@ def test_who_has_a_value_of_their_own_keeps_no_change_back_and_is_told() -> None
     found = evidence(replace(server, settings=own), FORCED)
     told = {m.setting: m.against for f in found.findings for m in f.moves}
     assert {"max_wal_size", "work_mem", "checkpoint_timeout"} <= told.keys()
-    assert all(a.endswith("it does not reach role reporting, with a value of their own") for a in told.values())
+    assert all(a.endswith("it does not reach role reporting, which have their own values") for a in told.values())
 
 
 def test_on_a_tuned_server_the_one_thing_that_is_wrong_is_all_that_is_said() -> None:
@@ -191,7 +191,7 @@ def test_what_was_evaluated_is_counted() -> None:
     [
         ({"setting": "nonsense"}, "no rule"),
         ({"stock": "nonsense"}, "unknown names"),
-        ({"why": "because of {nonsense:bytes}"}, "no number"),
+        ({"why": "because of {nonsense:bytes}"}, "not a number"),
     ],
 )
 def test_a_row_that_contradicts_the_catalogue_is_refused(changed: dict[str, str], says: str) -> None:

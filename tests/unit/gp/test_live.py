@@ -280,7 +280,7 @@ def test_what_was_turned_down_is_not_proposed_again_nor_farther_the_same_way() -
     given = advice(history(evidence, turned_down=[no]))
     assert changed(given) == {"timeout": 900}
     assert given.looked_at is not None
-    assert any("wal was turned down on 2026-03-01 (the disk is full)" in s for s in given.looked_at.notes)
+    assert any("wal was rejected on 2026-03-01 (the disk is full)" in s for s in given.looked_at.notes)
 
 
 def test_what_was_turned_down_is_proposed_again_once_what_it_depends_on_has_changed() -> None:
@@ -466,7 +466,7 @@ def test_the_models_own_proposal_needs_a_gain_that_is_probable() -> None:
     given = improving()
     assert given.origin == "improvement"
     assert changed(given, WIDER).keys() == {"cost"}
-    assert "probably at least" in given.reasons[0].sentence
+    assert "probably improves" in given.reasons[0].sentence
     costs = [NOW.replace({"cost": c}) for c in COSTS]
     flat = [o for i, c in enumerate(costs) for o in windows(c, 10.0, seed=i)]
     told = advice(history(known(), flat, current=costs[-1]))
@@ -537,7 +537,7 @@ def test_nothing_is_proposed_to_learn_without_a_budget_and_it_says_so_with_one(s
     assert advice(history(known(), read)).origin == "nothing"
     given = advice(history(known(), read), exploration=2)
     assert given.origin == "exploration"
-    assert all("to learn" in r.sentence and "session" in r.sentence for r in given.reasons)
+    assert all("trials whose only purpose is to learn" in r.sentence for r in given.reasons)
 
 
 def test_what_a_rule_refuses_is_left_out_and_the_rest_stays() -> None:

@@ -133,9 +133,9 @@ def test_the_settings_never_show_the_database_url() -> None:
     [
         ("LUTRA_PORT", "many", "LUTRA_PORT: "),
         ("LUTRA_DATABASE_URL", "sqlite:////nowhere/at/all.db", "unable to open database file"),
-        ("LUTRA_DATABASE_URL", "hunter2", "begins with sqlite:/// or postgresql://"),
+        ("LUTRA_DATABASE_URL", "hunter2", "must begin with sqlite:/// or postgresql://"),
         ("LUTRA_DATABASE_URL", "mysql://u:hunter2@h/d", "mysql:// is not supported as the service's store"),
-        ("LUTRA_DATABASE_URL", "oracle+x://u:hunter2@h/d", "sqlite:/// or postgresql:// is"),
+        ("LUTRA_DATABASE_URL", "oracle+x://u:hunter2@h/d", "use sqlite:/// or postgresql://"),
         ("LUTRA_DATABASE_URL", "sqlite://", "name a file"),
     ],
 )

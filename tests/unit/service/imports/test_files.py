@@ -77,9 +77,9 @@ def test_a_mapping_names_columns_units_codes_and_failures(tmp_path: Path) -> Non
         ("work_mem,work_mem,tps\n", "t.csv:1:2: the column 'work_mem' exists twice"),
         ("work_mem,tps\n4096,1\n4096\n", "t.csv:3:2: 1 cells under 2 column names"),
         ("work_mem,tps\n4096,1\nmuch,1\n", "t.csv:3:1: work_mem: 'much' is not a number"),
-        ("work_mem,tps\n4096,1\n4096,fast\n", "t.csv:3:2: 'fast' is no number"),
+        ("work_mem,tps\n4096,1\n4096,fast\n", "t.csv:3:2: 'fast' is not a number"),
         ("work_mem,tps\n4096,1e999\n", "t.csv:2:2: 1e999 is beyond a 64-bit float"),
-        ("wrk_mem,tps\n4096,1\n", "t.csv:1:1: the column 'wrk_mem' is no setting .*did you mean work_mem"),
+        ("wrk_mem,tps\n4096,1\n", "t.csv:1:1: the column 'wrk_mem' is not a setting .*did you mean work_mem"),
         ("work_mem,tps,jit\n4096,1,perhaps\n", "t.csv:2:3: jit: 'perhaps' is neither on nor off"),
         ("work_mem\n4096\n", "t.csv:2:1: there is no column for the objective tps"),
         ("tps\n1\n", "t.csv:2:1: no column is a setting"),
@@ -257,8 +257,8 @@ def test_of_a_broken_file_nothing_is_stored(tmp_path: Path, monkeypatch: pytest.
 def test_every_fault_is_told_at_once_the_first_ten_each_by_itself(tmp_path: Path) -> None:
     with pytest.raises(Broken) as refused:
         understood(table(tmp_path, "wrk_mem,mystery,work_mem,tps\n1,1,4096,1\n"))
-    assert "t.csv:1:1: the column 'wrk_mem' is no setting" in str(refused.value)
-    assert "t.csv:1:2: the column 'mystery' is no setting" in str(refused.value)
+    assert "t.csv:1:1: the column 'wrk_mem' is not a setting" in str(refused.value)
+    assert "t.csv:1:2: the column 'mystery' is not a setting" in str(refused.value)
     many = ",".join(f"made_up_{n}" for n in range(45))
     with pytest.raises(Broken) as refused:
         understood(table(tmp_path, f"{many},work_mem,tps\n{'1,' * 45}4096,1\n"))
@@ -267,8 +267,8 @@ def test_every_fault_is_told_at_once_the_first_ten_each_by_itself(tmp_path: Path
     with pytest.raises(Broken) as refused:
         understood(table(tmp_path, "work_mem,tps\nmuch,1\n4096,fast\n" + "4096,-1\n" * 10))
     first, second, *others, last = str(refused.value).splitlines()
-    assert "t.csv:2:1: work_mem: 'much' is not a number; it takes B, kB, MB" in first
-    assert second.endswith("t.csv:3:2: 'fast' is no number")
+    assert "t.csv:2:1: work_mem: 'much' is not a number; expected B, kB, MB" in first
+    assert second.endswith("t.csv:3:2: 'fast' is not a number")
     assert len(others) == 8
     assert last == "and 2 more of this kind"
 
@@ -283,7 +283,7 @@ def test_every_fault_is_told_at_once_the_first_ten_each_by_itself(tmp_path: Path
         ),
         ("work_mem,tps\n-64,1\n", "t.csv:2:1: work_mem: -64 is outside what the server takes"),
         ("work_mem,tps\n64,-5\n", "t.csv:2:2: tps: -5 is not a reading: a metric is a number from 0 to 1e18"),
-        ("work_mem,tps\n64,1e308\n", "t.csv:2:2: tps: 1e308 is no reading"),
+        ("work_mem,tps\n64,1e308\n", "t.csv:2:2: tps: 1e308 is not a reading"),
     ],
 )
 def test_what_no_server_takes_and_nobody_measures_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -339,5 +339,7 @@ def test_rows_that_teach_nothing_and_a_goal_against_its_metric_are_refused(tmp_p
         workload(tmp_path, "work_mem,tps\n64,1\n128,2\n256,\n")
     with pytest.raises(InvalidRequest, match="every setting has the same value in all rows"):
         workload(tmp_path, "work_mem,tps\n64,1\n64,2\n64,3\n")
-    with pytest.raises(InvalidRequest, match="p99_ms: less of it is better, so the goal is minimize, got maximize"):
+    with pytest.raises(
+        InvalidRequest, match="p99_ms: less of it is better, so the goal must be minimize, got maximize"
+    ):
         workload(tmp_path, "work_mem,p99_ms\n64,1\n128,2\n256,3\n", Objective("p99_ms", "maximize"))
