@@ -51,7 +51,7 @@ def private_words(texts: Iterable[Text], rules: tuple[Rule, ...] | None = None) 
         f"{text.place}: {hit[0]!r}: write {rule.instead}"
         for text in texts
         for rule in (style().words if rules is None else rules)
-        for hit in rule.pattern.finditer(_plain(text.text))
+        for hit in rule.pattern.finditer(text.text)
     ]
 
 

@@ -21,6 +21,9 @@ from tests.docs.pages import ROOT, name, pages, prose
 SOURCES = tuple(ROOT / member for member in ("models", "agent", "service", "client", "lab", "notebooks"))
 PROGRAMS = (("lutra", lutra), ("lutra-agent", lutra_agent), ("lutra-advice", lutra_advice))
 GENERATED = ("docs/reference/symptoms.md",)
+SENTENCES = ("meaning", "sentence", "by_hand", "reason", "why", "against", "bounded", "threshold", "message", "remedy", "what")
+"""The keys of a catalogue whose values are sentences; the others are formulas, statements and names."""
+_STATEMENT = re.compile(r"\b(SELECT|COALESCE|coalesce|CASE WHEN|FILTER|sum|max)\b *[(A-Za-z]")
 _LIST_ITEM = re.compile(r"^ *(?:[-*]|\d+\.) ")
 
 
@@ -68,7 +71,7 @@ def help_texts() -> Iterator[Text]:
 
 
 def _help_of(command: click.Command, path: str) -> Iterator[Text]:
-    yield Text(path, command.help or "")
+    yield from (Text(path, text) for text in (command.help or "").split("\n\n") if "\b" not in text)
     yield from (Text(f"{path} {o.name}", text) for o in command.params if (text := getattr(o, "help", None)))
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -96,7 +99,7 @@ def messages() -> Iterator[Text]:
                 text = node.value
             else:
                 continue
-            if " " in text:
+            if " " in text and not _STATEMENT.search(text):
                 yield Text(f"{path}:{node.lineno}", text, whole=False)
 
 
@@ -113,19 +116,25 @@ def rest_descriptions() -> Iterator[Text]:
 
 
 def catalogues() -> Iterator[Text]:
-    """Sentences of the settings, symptoms and rules: every TOML text with a space that is no formula or statement."""
+    """The sentences of the settings, symptoms and rules."""
     for path in sorted(file for source in SOURCES for file in source.rglob("*.toml") if file.name != "pyproject.toml"):
-        yield from _sentences_of(path.relative_to(ROOT).as_posix(), tomllib.loads(path.read_text()))
+        yield from _sentences_of(path.relative_to(ROOT).as_posix(), "", tomllib.loads(path.read_text()))
 
 
-def _sentences_of(place: str, node: object) -> Iterator[Text]:
+def _sentences_of(place: str, key: str, node: object) -> Iterator[Text]:
     if isinstance(node, str):
-        if " " in node:
+        if key in SENTENCES:
             yield Text(place, node, whole=False)
         return
+    named = isinstance(node, dict) and isinstance(name := node.get("name"), str)
     inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, value in inner:
-        yield from _sentences_of(f"{place} {key}", value)
+    for part, value in inner:
+        if part == "numbers":
+            continue
+        of_settings = key == "settings" and isinstance(node, dict)
+        where = f"{place} {name}" if named else place
+        kind = "meaning" if of_settings else str(part) if isinstance(node, dict) else key
+        yield from _sentences_of(f"{where} {part}", kind, value)
 
 
 def identifiers() -> Iterator[Text]:
