@@ -21,7 +21,19 @@ from tests.docs.pages import ROOT, name, pages, prose
 SOURCES = tuple(ROOT / member for member in ("models", "agent", "service", "client", "lab", "notebooks"))
 PROGRAMS = (("lutra", lutra), ("lutra-agent", lutra_agent), ("lutra-advice", lutra_advice))
 GENERATED = ("docs/reference/symptoms.md",)
-SENTENCES = ("meaning", "sentence", "by_hand", "reason", "why", "against", "bounded", "threshold", "message", "remedy", "what")
+SENTENCES = (
+    "meaning",
+    "sentence",
+    "by_hand",
+    "reason",
+    "why",
+    "against",
+    "bounded",
+    "threshold",
+    "message",
+    "remedy",
+    "what",
+)
 """The keys of a catalogue whose values are sentences; the others are formulas, statements and names."""
 _STATEMENT = re.compile(r"\b(SELECT|COALESCE|coalesce|CASE WHEN|FILTER|sum|max)\b *[(A-Za-z]")
 _LIST_ITEM = re.compile(r"^ *(?:[-*]|\d+\.) ")

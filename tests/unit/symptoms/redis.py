@@ -250,7 +250,7 @@ REDIS_HARM = (
         a_redis(settings={"stop-writes-on-bgsave-error": "no"}),
         {"failures.snapshot": 1, "persistence.changes_since_snapshot": 4321},
         {"failures.snapshot": 0.3},
-        says="lets writes go on, so that nobody notices",
+        says="allows writes, so that the failure stays unnoticed",
     ),
     Case(
         "log_rewrite_fails",
