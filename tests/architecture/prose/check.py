@@ -13,7 +13,7 @@ from tests.architecture.prose.texts import GENERATED, Text
 
 _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_SENTENCE = re.compile(r"(?<=[.!?;:])\s+(?=[A-Z`\"(*\[])")
+_SENTENCE = re.compile(r"(?<=[.!?;:·])\s+(?=[A-Z`\"(*\[])")
 _MARKUP = re.compile(r"^[-*#>\s\d.]*")
 
 
