@@ -116,9 +116,9 @@ def _reached(url: str, ca_file: str | None) -> dict[str, Any]:
         return {"base_url": place, **trusted, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
     if place.scheme == "http":
         raise ValueError(
-            f"plain http is for loopback only, got host {place.host!r}, and the token would travel in clear text: use "
-            "https, or a tunnel to this machine (ssh -L 8000:127.0.0.1:8000 HOST); on a network that you trust pass "
-            "Client an http=httpx.Client(base_url=…) of your own"
+            f"plain http is for loopback only, got host {place.host!r}; the token would travel in clear text. Use "
+            "https, or a tunnel to this machine (ssh -L 8000:127.0.0.1:8000 HOST); on a network that you trust, pass "
+            "http=httpx.Client(base_url=…) to Client"
         )
     return {"base_url": place, **trusted}
 

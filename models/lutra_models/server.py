@@ -117,7 +117,7 @@ class Host:
             raise ValueError(f"{long[0]} must have 1 to {LONGEST_FACT} characters, got {len(self.kind[long[0]])}")
         if not (0 < self.memory_bytes <= LARGEST_BYTES and 0 < self.cores <= MOST_CORES):
             raise ValueError(
-                f"memory and cores must be positive, and no more than {LARGEST_BYTES} and {MOST_CORES:g}, "
+                f"memory and cores must be positive, and at most {LARGEST_BYTES} and {MOST_CORES:g}, "
                 f"got {self.memory_bytes} and {self.cores}"
             )
         for name in ("disk_bytes", "others_bytes", "resident_bytes", *LIMITS):

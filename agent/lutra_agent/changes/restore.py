@@ -17,7 +17,7 @@ from lutra_agent.state.snapshot import Snapshots, texts_in
 
 NOT_OURS = (
     "the server is down, and the agent may not restore its settings file: it was not saved, or its folder holds "
-    "another server's data by now; start the server by hand, and the agent restores its settings by statements"
+    "another server's data; start the server by hand, and the agent restores its settings by statements"
 )
 
 log = logging.getLogger(__name__)

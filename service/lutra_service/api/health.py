@@ -88,7 +88,7 @@ def _product(stored: Store, who: Principal | None) -> list[Metric]:
     rows: Rows = [((name,), f) for name, f in found.items()] if who else [((), figures.together(found.values()))]
     return [
         gauge("lutra_store_up", STORE_UP, (), [((), 1)]),
-        gauge("lutra_store_bytes", "What the store takes on its disk", (), [((), size)]),
+        gauge("lutra_store_bytes", "The size of the store on its disk", (), [((), size)]),
         gauge("lutra_jobs_waiting", "Computations that no worker has begun", (), [((), waiting)]),
         *_of_databases(("database",) if who else (), rows),
     ]

@@ -29,6 +29,7 @@ class Rule:
 @dataclass(frozen=True)
 class Style:
     words: tuple[Rule, ...]
+    phrases: tuple[Rule, ...]
     openings: tuple[Rule, ...]
     longest_sentence: int
 
@@ -36,9 +37,11 @@ class Style:
 @cache
 def style() -> Style:
     read = tomllib.loads((Path(__file__).parent / "style.toml").read_text())
-    words = tuple(_rule(rf"\b(?:{row['not']})\b", row) for row in read["words"])
+    words, phrases = (
+        tuple(_rule(rf"\b(?:{row['not']})\b", row) for row in read[kind]) for kind in ("words", "phrases")
+    )
     openings = tuple(_rule(rf"(?:{row['not']})", row) for row in read["openings"])
-    return Style(words, openings, read["longest_sentence"])
+    return Style(words, phrases, openings, read["longest_sentence"])
 
 
 def _rule(pattern: str, row: dict[str, object]) -> Rule:
@@ -50,14 +53,19 @@ def private_words(texts: Iterable[Text], rules: tuple[Rule, ...] | None = None) 
     return [
         f"{text.place}: {hit[0]!r}: write {rule.instead}"
         for text in texts
-        for rule in (style().words if rules is None else rules)
+        for rule in (_rules_for(text) if rules is None else rules)
         for hit in rule.pattern.finditer(text.text)
     ]
 
 
+def _rules_for(text: Text) -> tuple[Rule, ...]:
+    return style().words if text.recorded else (*style().words, *style().phrases)
+
+
 def hard_sentences(texts: Iterable[Text]) -> list[str]:
     """Sentences whose subject is a clause, and those with too many words."""
-    return [fault for text in texts if not text.place.startswith(GENERATED) for fault in _faults(text)]
+    ours = (text for text in texts if not text.recorded and not text.place.startswith(GENERATED))
+    return [fault for text in ours for fault in _faults(text)]
 
 
 def _faults(text: Text) -> Iterator[str]:

@@ -194,7 +194,7 @@ def _check(first: Mapping[str, RawRow], row: RawRow, live: LiveSettings, found: 
                 if what == "setting" and name not in live.rows:
                     first[title].named(title).refuse(f"{name}: not in the catalogue{did_you_mean(name, live.rows)}")
                 if METRIC.fullmatch(name) is None:
-                    told = "; the `*` of a pattern stands only for the rest of the name" if name.isdigit() else ""
+                    told = "; the `*` of a pattern is only the rest of the name" if name.isdigit() else ""
                     first[title].named(title).refuse(
                         f"{name!r} is not a {what} name: it must begin with a letter or _, then letters, digits, _ . "
                         f"and -{told}"

@@ -72,7 +72,7 @@ def _settings(row: RawRow, found: Columns, live: LiveSettings, faults: Faults) -
         cell = row.cells.get(title)
         with faults.kept():
             if cell is None:
-                row.place.refuse(f"{title}: every row must have the same settings, but here is no value")
+                row.place.refuse(f"{title}: every row must have the same settings, but the value is missing here")
             try:
                 made[column.setting] = live.parse(column.setting, column.values.get(cell.text, cell.text) + column.unit)
             except InvalidConfiguration as error:
@@ -127,7 +127,7 @@ def _context(row: RawRow, found: Columns, faults: Faults) -> dict[str, Value]:
                 made[name] = circumstance(name, row.cells[title])
         elif not found.is_export:
             with faults.kept():
-                row.place.refuse(f"{title}: every row must have the same circumstances, but here is no value")
+                row.place.refuse(f"{title}: every row must have the same circumstances, but the value is missing here")
     return made
 
 

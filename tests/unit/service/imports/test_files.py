@@ -292,7 +292,7 @@ def test_what_no_server_takes_and_nobody_measures_is_refused(tmp_path: Path, tex
 
 
 def test_a_pattern_that_leaves_no_name_says_what_it_stands_for(tmp_path: Path) -> None:
-    with pytest.raises(Broken, match=r"'0' is not a metric name: .*the `\*` of a pattern stands only"):
+    with pytest.raises(Broken, match=r"'0' is not a metric name: .*the `\*` of a pattern is only"):
         understood(table(tmp_path, "work_mem,tps,m0\n64,1,2\n"), 'metrics."m*" = "*"', folder=tmp_path)
 
 

@@ -56,7 +56,7 @@ class RedisTelemetry:
     def peak_connections(self) -> int:
         return int(self._peak)
 
-    @understood("what the server counts")
+    @understood("the server's counters")
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         details, attempts = self._session.details(), Attempts()
         try:
@@ -144,7 +144,7 @@ class RedisTelemetry:
         latency = None if waited is None else Latency(waited, "probe", "command")
         return Targets(metrics, latency, {} if ran is None else {EXECUTION: ran})
 
-    @understood("what the account can see")
+    @understood("the rights of the account")
     def visible(self) -> tuple[Visible, ...]:
         version, remedy = self._session.details().version, grant(self._session)
         seen = [
