@@ -56,7 +56,7 @@ def test_a_recommendation_is_read_and_a_part_of_it_approved(shop: Live, advice: 
     id_ = told.split()[0]
     assert f"{id_} proposed (evidence) 1 symptom shows" in told
     assert "work_mem 4MB → 8MB (reload) so against: more memory?[2J for each sort" in told
-    assert "what is executed: ALTER SYSTEM SET work_mem = '8MB'; ALTER SYSTEM SET jit = 'off';" in told
+    assert "statements: ALTER SYSTEM SET work_mem = '8MB'; ALTER SYSTEM SET jit = 'off';" in told
     assert f"lutra-advice approve {id_} [SETTING …]" in told
     assert told in advice("status", shop.agent.database)
 
