@@ -31,10 +31,11 @@ test: setup  ## every behaviour, each on the cheapest server that shows it
 thorough: setup  ## the other tests: every engine and version, kills at depth, whole sessions, demos, wheels, benchmarks
 	$(PYTEST) -n auto -m thorough
 
-lint: setup  ## ruff, mypy, import-linter
+lint: setup  ## ruff, mypy, import-linter, and the style of all prose
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	$(PY) -m tests.architecture.prose
 
 quick: setup  ## one case of each quick test; their files lie in memory where the system has a folder for that
 	TMPDIR=$(wildcard /dev/shm) $(PYTEST) -n logical --one-case -m "not slow and not engine and not thorough"

@@ -1,4 +1,4 @@
-"""SIGKILL under load, on both stores: nothing that was acknowledged is lost, nothing is there twice.
+"""SIGKILL under load, on both stores: nothing that was acknowledged is lost, nothing exists twice.
 
 Killed in batches of a fresh service each; a batch is a row of the file, so that a run that was interrupted goes on.
 """

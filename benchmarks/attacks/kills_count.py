@@ -1,4 +1,4 @@
-"""Looks for everything that was acknowledged: what is lost, and what is there twice."""
+"""Looks for everything that was acknowledged: what is lost, and what exists twice."""
 
 from __future__ import annotations
 

@@ -129,9 +129,9 @@ def _place(url: str, ca_file: str | None) -> dict[str, Any]:
         return {"base_url": place, **trusted, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
     if place.scheme == "http":
         raise ValueError(
-            f"plain http is for loopback only, got host {place.host!r}, and the token would travel in clear text: use "
-            "https, or a tunnel to this machine (ssh -L 8000:127.0.0.1:8000 HOST); on a network that you trust pass "
-            "Client an http=httpx.Client(base_url=…) of your own"
+            f"plain http is for loopback only, got host {place.host!r}; the token would travel in clear text. Use "
+            "https, or a tunnel to this machine (ssh -L 8000:127.0.0.1:8000 HOST); on a network that you trust, pass "
+            "http=httpx.Client(base_url=…) to Client"
         )
     return {"base_url": place, **trusted}
 
@@ -140,7 +140,7 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except OSError as error:  # one of OpenSSL's errors is one too
-        raise ValueError(f"{ca_file} holds no certificates that can be read: {error}") from error
+        raise ValueError(f"{ca_file} contains no readable certificates: {error}") from error
 
 
 def _is_loopback(host: str) -> bool:
@@ -156,14 +156,14 @@ def _bearer(token: str | None) -> dict[str, str]:
         return {}
     word = token.strip()
     if not word:
-        raise ValueError("the token is empty: it is one word that begins with lutra_, or None for no token")
+        raise ValueError("the token is empty: expected a single word that begins with lutra_, or None for no token")
     if not word.isascii() or not word.isprintable() or " " in word:
-        raise ValueError("what was given as a token is more than one: a token is one word that begins with lutra_")
+        raise ValueError("invalid token: expected a single word that begins with lutra_, without spaces or line breaks")
     return {"Authorization": f"Bearer {word}"}
 
 
 def _named() -> tuple[str, str]:
     token = os.environ.get("LUTRA_TOKEN")
     if not token:
-        raise ValueError("LUTRA_TOKEN is not set: it holds a token of `lutra token create`")
+        raise ValueError("LUTRA_TOKEN is not set: set it to a token from `lutra token create`")
     return os.environ.get("LUTRA_URL", URL), token

@@ -23,9 +23,9 @@ class Unreachable(LutraError):
         if "CERTIFICATE_VERIFY_FAILED" in str(self):
             return (
                 "set LUTRA_CA_FILE to the certificate (PEM) of the authority that signed the service's, or LUTRA_URL "
-                "to a name that this certificate holds"
+                "to a name in this certificate"
             )
-        return "start the service, or set LUTRA_URL to where it answers"
+        return "start the service, or set LUTRA_URL to its address"
 
 
 class NotLutra(LutraError):
@@ -113,7 +113,8 @@ def not_lutra(response: httpx.Response) -> NotLutra:
     place = f"{asked.url.scheme}://{asked.url.netloc.decode('ascii')}"
     kind = response.headers.get("content-type", "no type")
     return NotLutra(
-        f"{asked.method} {asked.url.path} at {place}: {response.status_code} with {kind}, which is no answer of the "
+        f"{asked.method} {asked.url.path} at {place}: {response.status_code} with {kind}, which is "
+        "not an answer of the "
         f"service; is a proxy or a login page between? It begins: {told}"
     )
 

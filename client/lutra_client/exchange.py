@@ -107,7 +107,7 @@ def until(
         if left <= 0:
             state = found.get("state") if isinstance(found, dict) else None
             told = f"; it is {state}" if state else ""
-            raise TimedOut(f"{request.path}: what was waited for did not happen in {timeout_s:g} s{told}")
+            raise TimedOut(f"{request.path}: the wait timed out after {timeout_s:g} s{told}")
         yield Pause(min(every_s, left))
 
 

@@ -20,12 +20,12 @@ class Databases(Group[D]):
     def register(
         self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewDatabase]
     ) -> Request[schemas.DatabaseAnswer]:
-        """Register a database server. Its agent then needs a token of its own.
+        """Register a database server. Its agent then needs its own token.
 
-        name: What people call it; no two databases have the same name.
-        engine: Which kind of server it is: one of the engines that the catalogue has.
-        policy: What the operator allows.
-        label: Databases of one label belong together; those without any belong together too."""
+        name: The name, unique among databases.
+        engine: The engine: one of those in the catalogue.
+        policy: The operator's policy.
+        label: Databases with the same label belong together, and so do those without a label."""
         return Request(
             "POST",
             path("/v1/databases"),
@@ -39,11 +39,11 @@ class Databases(Group[D]):
     def list(
         self, *, name: str | None = None, retired: bool | None = None, limit: int | None = None
     ) -> Request[schemas.DatabaseAnswer]:
-        """Those that the token reaches, the oldest first.
+        """The databases that the token reaches, the oldest first.
 
-        name: Only the one of exactly this name.
-        retired: Those that are retired, in place of those in use.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        name: Only the database with exactly this name.
+        retired: The retired databases instead of those in use.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases"),
@@ -53,47 +53,45 @@ class Databases(Group[D]):
 
     @call
     def get(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
-        """Its policy, server and host, and its agent's newest status."""
+        """The database's policy, server and host, and its agent's newest status."""
         return Request("GET", path("/v1/databases/{database}", database=database), answer=schemas.DatabaseAnswer)
 
     @call
     def change(self, database: str, /, **body: Unpack[schemas.DatabasePatch]) -> Request[schemas.DatabaseAnswer]:
         """Change the policy: pins, ranges, which settings may move, durability, restart, host, the memory limit, the past.
 
-        The label decides which databases share what was learned, so a token that is bound to one database cannot set it.
+        The label decides which databases learn from each other, so a token that is bound to one database cannot set it.
 
         policy: The parts of the policy that change.
-        label: Databases of one label belong together; those without any belong together too."""
+        label: Databases with the same label belong together, and so do those without a label."""
         return Request(
             "PATCH", path("/v1/databases/{database}", database=database), body=body, answer=schemas.DatabaseAnswer
         )
 
     @call
     def delete(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
-        """Delete a retired database for good: its windows, sessions, recommendations, models, memory and tokens.
-
-        The audit trail keeps what was done to it, and that it was deleted. 409 for a database that is not retired."""
+        """Permanently delete a retired database with its windows, sessions, recommendations, models, memory and tokens. The
+        audit trail keeps its entries and records the deletion. 409 for a database that is not retired."""
         return Request("DELETE", path("/v1/databases/{database}", database=database), answer=schemas.DatabaseAnswer)
 
     @call
     def retire(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
-        """Hide it from lists, and refuse its agent's reports from now on. What was stored stays.
-
-        409 while a session is open or an agent has a change in hand."""
+        """Hide the database from lists, and refuse its agent's reports from now on. Stored data are kept. 409 while a
+        session is open or an agent has a change in progress."""
         return Request(
             "PUT", path("/v1/databases/{database}/retired", database=database), answer=schemas.DatabaseAnswer
         )
 
     @call
     def unretire(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
-        """Put a retired database into use again: its agent's reports are stored again."""
+        """Put a retired database back into use. Its agent's reports are stored again."""
         return Request(
             "DELETE", path("/v1/databases/{database}/retired", database=database), answer=schemas.DatabaseAnswer
         )
 
     @pages
     def list_settings(self, database: str, /) -> Request[schemas.SettingAnswer]:
-        """The settings as the agent last reported them, and which of them may move now."""
+        """The settings as the agent last reported them, and which of them may move."""
         return Request(
             "GET", path("/v1/databases/{database}/settings", database=database), answer=schemas.SettingAnswer
         )
@@ -109,12 +107,13 @@ class Databases(Group[D]):
         until: datetime | date | str | None = None,
         limit: int | None = None,
     ) -> Request[schemas.WindowAnswer]:
-        """What was measured, newest first: QPS, TPS, p99 with its source, counters, and how busy the host was besides.
+        """The measured windows, newest first: QPS, TPS, p99 with its source, counters, and the load of other programs on
+        the host.
 
-        metric: Only these of its metrics; may be repeated.
-        since: Only windows that ended after it.
-        until: Only windows that began before it.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        metric: Only these metrics; can be repeated.
+        since: Only windows that ended after this moment.
+        until: Only windows that began before this moment.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/windows", database=database),
@@ -124,9 +123,9 @@ class Databases(Group[D]):
 
     @call
     def list_symptoms(self, database: str, /, *, minutes: int | None = None) -> Request[schemas.SymptomsAnswer]:
-        """What the latest windows under the active settings show, the most harmful first, and what would cure it.
+        """The symptoms in the latest windows under the active settings, the most harmful first, with their cures.
 
-        minutes: How far back the windows reach."""
+        minutes: How many minutes back the windows reach."""
         return Request(
             "GET",
             path("/v1/databases/{database}/symptoms", database=database),
@@ -144,11 +143,11 @@ class Databases(Group[D]):
         gone: bool | None = None,
         limit: int | None = None,
     ) -> Request[schemas.EpisodeAnswer]:
-        """Since when each symptom shows or showed, and when it went, newest first.
+        """When each symptom was first seen, and when it was gone, newest first.
 
-        since: Only those that showed after it.
-        gone: Only those that are gone, or only those that show.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        since: Only symptoms that were seen after this moment.
+        gone: True: only symptoms that are gone. False: only current symptoms.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/symptoms/history", database=database),
@@ -158,7 +157,7 @@ class Databases(Group[D]):
 
     @pages
     def list_accepted_symptoms(self, database: str, /) -> Request[schemas.AcceptedAnswer]:
-        """The risks that somebody takes, also those whose time is over."""
+        """The accepted risks, including those whose time is over."""
         return Request(
             "GET", path("/v1/databases/{database}/symptoms/accepted", database=database), answer=schemas.AcceptedAnswer
         )
@@ -167,13 +166,12 @@ class Databases(Group[D]):
     def accept_symptom(
         self, database: str, symptom: str, /, **body: Unpack[schemas.AcceptBody]
     ) -> Request[schemas.AcceptedAnswer]:
-        """Accept the risk for a reason and a time, in place of what was accepted before.
+        """Accept the risk, with a reason and an end; this replaces an earlier acceptance. The symptom then comes last and
+        does not fail a check. It counts again when the time is over, when the acceptance is withdrawn, or when its kind
+        becomes worse.
 
-        The symptom then comes last and fails no check. It counts again when the time is over, when somebody withdraws this,
-        or when its kind has become a worse one.
-
-        because: Why; people read it beside the finding.
-        until: From then on it counts again."""
+        because: The reason, shown beside the finding.
+        until: The moment from which the finding counts again."""
         return Request(
             "PUT",
             path("/v1/databases/{database}/symptoms/accepted/{symptom}", database=database, symptom=symptom),
@@ -183,7 +181,7 @@ class Databases(Group[D]):
 
     @call
     def withdraw_accepted_symptom(self, database: str, symptom: str, /) -> Request[schemas.AcceptedAnswer]:
-        """Let it count again."""
+        """Withdraw the acceptance: the symptom counts again."""
         return Request(
             "DELETE",
             path("/v1/databases/{database}/symptoms/accepted/{symptom}", database=database, symptom=symptom),
@@ -198,18 +196,18 @@ class Sessions(Group[D]):
     def open(
         self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewSession]
     ) -> Request[schemas.SessionAnswer]:
-        """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`).
+        """Open a tuning session. An agent can open one in mode lab for its own database (`lutra-agent tune`).
 
-        objective: The metric, and which way is better.
-        limits: What must hold besides.
-        mode: The most that is asked for; the agent's own file caps it.
-        approval: Whether each recommendation waits for somebody, or trials follow each other by themselves.
-        max_trials: How many trials at most.
-        verification_rounds: In a lab, how often each finalist is measured at most before the handover, after the trials and beside `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified.
-        max_changes: How many settings a recommendation may change at most, counted from the session's begin; null for any.
-        exploration: On a live database, how many trials may be made only to learn what settings do. In a lab all of them may.
-        loads: In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load.
-        aim: With `loads`, what is to become better: the weighted geometric mean of the objective's ratios to the baseline's readings under each load, or the worst of these ratios.
+        objective: The metric and the direction of improvement.
+        limits: Limits on other metrics.
+        mode: The requested mode; the agent's own file limits it.
+        approval: Whether each recommendation waits for a decision, or trials follow each other automatically.
+        max_trials: The maximum number of trials.
+        verification_rounds: In a lab, the maximum number of rounds of the final verification, in addition to `max_trials`; at least three are needed to detect a gain. 0 hands over the model's choice without verification.
+        max_changes: The maximum number of settings that a recommendation may change, counted from the start of the session; null for any.
+        exploration: On a live database, the number of trials whose only purpose is to learn. In a lab all trials may be.
+        loads: In a lab, the loads under which each trial is measured, one after the other; empty for the driver's own load.
+        aim: With `loads`, the quantity to improve: the weighted geometric mean of the objective's ratios to the baseline's readings under each load, or the worst of these ratios.
         seed: The same seed and the same measurements give the same recommendations."""
         return Request(
             "POST",
@@ -224,7 +222,7 @@ class Sessions(Group[D]):
     def list(self, database: str, /, *, limit: int | None = None) -> Request[schemas.SessionAnswer]:
         """Newest first.
 
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/sessions", database=database),
@@ -234,34 +232,33 @@ class Sessions(Group[D]):
 
     @call
     def get(self, session: str, /) -> Request[schemas.SessionAnswer]:
-        """Its state."""
+        """The session and its state."""
         return Request("GET", path("/v1/sessions/{session}", session=session), answer=schemas.SessionAnswer)
 
     @call
     def pause(self, session: str, /) -> Request[schemas.SessionAnswer]:
-        """Take no further step; what is under way ends."""
+        """Pause the session: it takes no further step, and the step in progress is completed."""
         return Request("POST", path("/v1/sessions/{session}/pause", session=session), answer=schemas.SessionAnswer)
 
     @call
     def resume(self, session: str, /) -> Request[schemas.SessionAnswer]:
-        """Go on. On a server that became another one it begins again there."""
+        """Continue the session. If the server has changed, the session starts over on the new server."""
         return Request("POST", path("/v1/sessions/{session}/resume", session=session), answer=schemas.SessionAnswer)
 
     @call
     def stop(self, session: str, /) -> Request[schemas.SessionAnswer]:
-        """End it for good, and withdraw what is not yet applied."""
+        """End the session permanently, and withdraw recommendations that are not yet applied."""
         return Request("POST", path("/v1/sessions/{session}/stop", session=session), answer=schemas.SessionAnswer)
 
     @pages
     def list_trials(self, session: str, /) -> Request[schemas.TrialAnswer]:
-        """Every trial in order, as JSON or (`?format=csv`) as a table.
-
-        In the table a text that begins like a spreadsheet's formula has an apostrophe in front."""
+        """Every trial in order, as JSON or (`?format=csv`) as a table. In the table, a text that a spreadsheet would take
+        for a formula has a leading apostrophe."""
         return Request("GET", path("/v1/sessions/{session}/trials", session=session), answer=schemas.TrialAnswer)
 
     @call
     def get_history(self, session: str, /) -> Request[schemas.HistoryAnswer]:
-        """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+        """The input that `recommend` would use now. `lutra_models.serial.history_from_dict` turns it into a `History`."""
         return Request("GET", path("/v1/sessions/{session}/history", session=session), answer=schemas.HistoryAnswer)
 
 
@@ -278,13 +275,12 @@ class Recommendations(Group[D]):
         idempotency_key: str | None = None,
         **body: Unpack[schemas.NewRecommendation],
     ) -> Request[schemas.RecommendationAnswer]:
-        """Suggest the next settings now, or check an operator's own (`settings`).
-
-        202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
-        answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
+        """Recommend the next settings, or check an operator's own (`settings`). 202 while the next recommendation is not
+        available: it is being computed, or the previous one is still in progress and is returned. Then poll `Location`, or
+        wait here with `Prefer: wait=N`.
 
         settings: An operator's own settings: texts with units, or numbers in the server's own unit.
-        approve: With `settings`: approve them at once."""
+        approve: With `settings`: approve the recommendation at once."""
         return Request(
             "POST",
             path("/v1/databases/{database}/recommendations", database=database),
@@ -321,9 +317,9 @@ class Recommendations(Group[D]):
     ) -> Request[schemas.RecommendationAnswer]:
         """Newest first.
 
-        state: Only those in this state.
-        since: Only those that were decided, made active or ended after it.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        state: Only recommendations in this state.
+        since: Only recommendations that were decided, applied or ended after this moment.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/recommendations", database=database),
@@ -340,12 +336,11 @@ class Recommendations(Group[D]):
         until: Literal["computed", "decided", "applied", "measured", "ended"] | None = None,
         wait_s: float | None = None,
     ) -> Request[schemas.RecommendationAnswer]:
-        """The settings, the exact change and its undo, reasons, predictions and the memory sum.
+        """The settings, the exact change and its undo, reasons, predictions and the memory sum. `Prefer: wait=N` waits
+        until the recommendation is computed, or has reached `until`: decided (approved, rejected or expired), applied (or
+        refused), measured, ended. A recommendation that ended earlier is returned at once.
 
-        `Prefer: wait=N` waits until it is computed, or came as far as `until` says: decided (approved, rejected or
-        expired), applied (or refused), measured, ended. What has ended before that is not waited for.
-
-        until: What `Prefer: wait=N` waits for."""
+        until: The state for which `Prefer: wait=N` waits."""
         return Request(
             "GET",
             path("/v1/recommendations/{recommendation}", recommendation=recommendation),
@@ -359,10 +354,11 @@ class Recommendations(Group[D]):
     def approve(
         self, recommendation: str, /, **body: Unpack[schemas.Approving]
     ) -> Request[schemas.RecommendationAnswer]:
-        """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again.
+        """Approve the recommendation; the agent then applies it. With `settings`, approve a new recommendation with only
+        these changes, which is checked again.
 
-        settings: Only these of its changes.
-        reason: With `settings`: why the others are left out."""
+        settings: Approve only these changes.
+        reason: With `settings`: the reason for leaving out the others."""
         return Request(
             "POST",
             path("/v1/recommendations/{recommendation}/approve", recommendation=recommendation),
@@ -374,9 +370,9 @@ class Recommendations(Group[D]):
     def reject(
         self, recommendation: str, /, **body: Unpack[schemas.TurningDown]
     ) -> Request[schemas.RecommendationAnswer]:
-        """Turn it down: its settings are not made active, and not proposed again until something they depend on changes.
+        """Reject the recommendation: it is not applied, and not proposed again until the circumstances change.
 
-        reason: Why. What was turned down is not proposed again until something that it depended on has changed."""
+        reason: The reason. A rejected change is not proposed again until the circumstances change."""
         return Request(
             "POST",
             path("/v1/recommendations/{recommendation}/reject", recommendation=recommendation),
@@ -388,9 +384,10 @@ class Recommendations(Group[D]):
     def roll_back(
         self, recommendation: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.TurningDown]
     ) -> Request[schemas.RecommendationAnswer]:
-        """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory.
+        """Restore the settings from before the recommendation: the answer is the recommendation that does so. Never refused
+        for memory.
 
-        reason: Why. What was turned down is not proposed again until something that it depended on has changed."""
+        reason: The reason. A rejected change is not proposed again until the circumstances change."""
         return Request(
             "POST",
             path("/v1/recommendations/{recommendation}/rollback", recommendation=recommendation),
@@ -402,7 +399,7 @@ class Recommendations(Group[D]):
 
 
 class Observations(Group[D]):
-    """All that was measured, as data sets: JSON lines, CSV, Parquet."""
+    """All observations, as data sets: JSON lines, CSV, Parquet."""
 
     @rows
     def list(
@@ -415,17 +412,15 @@ class Observations(Group[D]):
         until: datetime | date | str | None = None,
         metric: builtins.list[str] | None = None,
     ) -> Request[schemas.ObservationAnswer]:
-        """What was measured on every database that the token reaches: JSON lines, CSV or Parquet.
-
-        The answer streams. Where it breaks off, not all of it came. A table has at most 5,000 columns: name metrics where
-        there would be more.
+        """The observations of every database that the token reaches, as JSON lines, CSV or Parquet. The answer streams; an
+        answer that breaks off is incomplete. A table has at most 5,000 columns: select metrics if there would be more.
 
         engine: Only databases of this engine.
         database: Only this database.
         session: Only this session.
-        since: Only what ended, or failed, after it.
-        until: Only what began, or failed, before it.
-        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
+        since: Only observations that ended, or failed, after this moment.
+        until: Only observations that began, or failed, before this moment.
+        metric: Only these metrics; can be repeated. Windows without any of them are left out; failures are kept."""
         return Request(
             "GET",
             path("/v1/observations"),
@@ -444,12 +439,12 @@ class Observations(Group[D]):
         until: datetime | date | str | None = None,
         metric: builtins.list[str] | None = None,
     ) -> Request[schemas.ObservationAnswer]:
-        """What was measured on one database, in its sessions and between them.
+        """The observations of one database, in its sessions and between them.
 
         session: Only this session.
-        since: Only what ended, or failed, after it.
-        until: Only what began, or failed, before it.
-        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
+        since: Only observations that ended, or failed, after this moment.
+        until: Only observations that began, or failed, before this moment.
+        metric: Only these metrics; can be repeated. Windows without any of them are left out; failures are kept."""
         return Request(
             "GET",
             path("/v1/databases/{database}/observations", database=database),
@@ -467,11 +462,11 @@ class Observations(Group[D]):
         until: datetime | date | str | None = None,
         metric: builtins.list[str] | None = None,
     ) -> Request[schemas.ObservationAnswer]:
-        """What was measured while one session was open.
+        """The observations made while one session was open.
 
-        since: Only what ended, or failed, after it.
-        until: Only what began, or failed, before it.
-        metric: Only these of its metrics; may be repeated. What measured none of them is left out, but for a failure."""
+        since: Only observations that ended, or failed, after this moment.
+        until: Only observations that began, or failed, before this moment.
+        metric: Only these metrics; can be repeated. Windows without any of them are left out; failures are kept."""
         return Request(
             "GET",
             path("/v1/sessions/{session}/observations", session=session),
@@ -485,13 +480,12 @@ class Predictions(Group[D]):
 
     @call
     def predict(self, database: str, /, **body: Unpack[schemas.NewPrediction]) -> Request[schemas.PredictionsAnswer]:
-        """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions.
-
-        They are for the load of now, or for the `rate` that is named.
+        """The predicted p99 and QPS of `settings` merged with the current ones, with the accuracy of past predictions. They
+        apply to the current load, or to the given `rate`.
 
         settings: Merged with the current ones: texts with units, or numbers in the server's own unit.
-        level: The probability that each interval is to hold the reading.
-        rate: On a live database, what clients offer in a second, in the unit that `load` of an answer names; null for the load of now. A rate that was not measured is refused."""
+        level: The probability with which each interval should contain the reading.
+        rate: On a live database, the offered load per second, in the unit that `load` of an answer names; null for the current load. A rate outside the measured ones is refused."""
         return Request(
             "POST",
             path("/v1/databases/{database}/predictions", database=database),
@@ -507,65 +501,64 @@ class Models(Group[D]):
     def list(
         self, *, state: Literal["candidate", "champion", "retired"] | None = None, limit: int | None = None
     ) -> Request[schemas.ModelAnswer]:
-        """Every model version, newest first; what the package ships comes last.
+        """Every model version, newest first; the shipped version comes last.
 
-        state: Only those in this state.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        state: Only recommendations in this state.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request("GET", path("/v1/models"), query=given(state=state, limit=limit), answer=schemas.ModelAnswer)
 
     @call
     def register(
         self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewModel]
     ) -> Request[schemas.ModelAnswer]:
-        """Register an options document as a candidate. It serves nothing until it is promoted.
+        """Register an options document as a candidate. It does not serve until it is promoted. Parts from other packages
+        are imported in a separate process; a package that cannot be imported is refused.
 
-        What it names of other packages is imported in a process of its own: a broken one is refused.
-
-        name: For people: what is tried.
-        toml: The document as TOML, such as `lutra models options` prints one.
-        options: The document as JSON: a room of options is an object.
-        note: Why, in a sentence."""
+        name: A name for people.
+        toml: The document as TOML, in the form that `lutra models options` prints.
+        options: The document as JSON: each group of options is an object.
+        note: The reason, in one sentence."""
         return Request(
             "POST", path("/v1/models"), headers=key(idempotency_key), body=body, once=True, answer=schemas.ModelAnswer
         )
 
     @call
     def roll_back(self) -> Request[schemas.ModelAnswer]:
-        """Let the champion before the present one serve again; the present one is retired."""
+        """Let the previous champion serve again; the current one is retired."""
         return Request("POST", path("/v1/models/rollback"), answer=schemas.ModelAnswer)
 
     @call
     def get(self, model: str, /) -> Request[schemas.ModelDetailAnswer]:
-        """One model version with its options, its scorecard, and how it predicts in the shadow beside what serves."""
+        """One model version with its options, its scorecard, and the accuracy of its shadow predictions beside the
+        champion's."""
         return Request("GET", path("/v1/models/{model}", model=model), answer=schemas.ModelDetailAnswer)
 
     @call
     def get_options(self, model: str, /) -> Request[str]:
-        """Its options as a TOML document: with each option what it means, and its range."""
+        """The options of the version as a TOML document, with the meaning and the range of each option."""
         return Request("GET", path("/v1/models/{model}/options", model=model))
 
     @call
     def score(self, model: str, /) -> Request[schemas.ScoringAnswer]:
-        """Compute its scorecard from past sessions. The model version itself says how far that is."""
+        """Compute the version's scorecard from past sessions. The model version shows the progress."""
         return Request("POST", path("/v1/models/{model}/score", model=model), answer=schemas.ScoringAnswer)
 
     @call
     def shadow(self, model: str, /) -> Request[schemas.ModelAnswer]:
-        """Let a candidate predict beside what serves, for each recommendation from now on. It changes nothing of them."""
+        """Let a candidate predict beside the champion, for each later recommendation, without changing it."""
         return Request("PUT", path("/v1/models/{model}/shadow", model=model), answer=schemas.ModelAnswer)
 
     @call
     def unshadow(self, model: str, /) -> Request[schemas.ModelAnswer]:
-        """Let it predict beside what serves no longer. What it predicted stays."""
+        """Stop the shadow of a candidate. Earlier predictions are kept."""
         return Request("DELETE", path("/v1/models/{model}/shadow", model=model), answer=schemas.ModelAnswer)
 
     @call
     def promote(self, model: str, /, **body: Unpack[schemas.Promoting]) -> Request[schemas.ModelAnswer]:
-        """Let it serve from now on, in every process of the service; the champion before it is retired.
+        """Let the version serve from now on, in every process of the service; the previous champion is retired. With
+        `by_rule`, only if it is shown to be better.
 
-        By the rule only where it is shown to be better.
-
-        by_rule: Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise the answer is a conflict that names what is missing."""
+        by_rule: Promote only if the version is shown to be better than the champion, according to its `beside_champion`; otherwise the answer is a conflict that names what is missing."""
         return Request("POST", path("/v1/models/{model}/promote", model=model), body=body, answer=schemas.ModelAnswer)
 
     @call
@@ -575,17 +568,17 @@ class Models(Group[D]):
 
 
 class Workloads(Group[D]):
-    """The workloads of the fleet: signatures, what each taught, which resemble which."""
+    """The workloads of the fleet: signatures, lessons, similarity."""
 
     @pages
     def list(
         self, *, engine: str | None = None, database: str | None = None, limit: int | None = None
     ) -> Request[schemas.WorkloadAnswer]:
-        """Every workload with its signature, its circumstances and what it taught, newest first.
+        """Every workload with its signature, its circumstances and its lessons, newest first.
 
         engine: Only workloads of this engine.
         database: Only workloads of this database.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/workloads"),
@@ -599,7 +592,7 @@ class Workloads(Group[D]):
 
         Here every workload counts. A recommendation uses only those that both databases' policies allow.
 
-        count: How many are wanted."""
+        count: The number of workloads to return."""
         return Request(
             "GET",
             path("/v1/workloads/{workload}/nearest", workload=workload),
@@ -609,7 +602,7 @@ class Workloads(Group[D]):
 
     @call
     def get_history(self, workload: str, /) -> Request[schemas.WorkloadHistoryAnswer]:
-        """What was measured of it, also of a table that belongs to no database: what its model was fitted to."""
+        """The measurements of the workload to which its model was fitted, including tables without a database."""
         return Request(
             "GET", path("/v1/workloads/{workload}/history", workload=workload), answer=schemas.WorkloadHistoryAnswer
         )
@@ -629,10 +622,9 @@ class Protection(Group[D]):
     def set_guardrails(
         self, database: str, /, **body: Unpack[schemas.GuardrailsBody]
     ) -> Request[schemas.GuardrailsBody]:
-        """Set guardrails in place of those set here before. The agent keeps them on its own disk.
-
-        What was read can be edited and put back whole: a guardrail that still has the `origin` agent or default, and the
-        values that hold there, stays theirs.
+        """Replace the guardrails that were set here before. The agent keeps them on its own disk. You can edit the answer
+        of GET and send it back whole: a guardrail with the `origin` agent or default and unchanged values keeps that
+        origin.
 
         guardrails: The guards by name.
         firing: The guards that fire now, by the agent's newest report."""
@@ -649,8 +641,8 @@ class Protection(Group[D]):
     ) -> Request[schemas.EventAnswer]:
         """Guards that fired, with the figures, newest first.
 
-        since: Only those that happened after it.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        since: Only events after this moment.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/events", database=database),
@@ -660,7 +652,7 @@ class Protection(Group[D]):
 
     @call
     def get_maintenance_windows(self, database: str, /) -> Request[schemas.MaintenanceBody]:
-        """When a restart may be, in mode restart_in_window."""
+        """The windows in which a restart is allowed, in mode restart_in_window."""
         return Request(
             "GET",
             path("/v1/databases/{database}/maintenance-windows", database=database),
@@ -671,11 +663,11 @@ class Protection(Group[D]):
     def set_maintenance_windows(
         self, database: str, /, **body: Unpack[schemas.MaintenanceBody]
     ) -> Request[schemas.MaintenanceBody]:
-        """Set them in place of those before. With none, nothing is restarted in mode restart_in_window.
+        """Replace the maintenance windows. Without any, nothing is restarted in mode restart_in_window.
 
         windows: Every weekly window.
-        open_until: The end of the window that is open now, null where none is.
-        next: The next one to begin."""
+        open_until: The end of the window that is open now; null if none is.
+        next: The start of the next window."""
         return Request(
             "PUT",
             path("/v1/databases/{database}/maintenance-windows", database=database),
@@ -685,17 +677,17 @@ class Protection(Group[D]):
 
 
 class Tokens(Group[D]):
-    """Who may do what."""
+    """Tokens and their scopes."""
 
     @call
     def create(
         self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
     ) -> Request[schemas.NewTokenAnswer]:
-        """A token that reaches this database alone. The secret is in this answer and nowhere else.
+        """Create a token that reaches only this database. The secret is returned only in this answer.
 
-        name: For people: whose it is, or what for.
-        scopes: What it may do: `operate` and `models` include `read`, `admin` includes all of them.
-        expires_at: Until when it is valid; null: until it is revoked."""
+        name: A name for people: the owner or the purpose.
+        scopes: The scopes: `operate` and `models` include `read`, `admin` includes all of them.
+        expires_at: When it expires; null: it is valid until it is revoked."""
         return Request(
             "POST",
             path("/v1/databases/{database}/tokens", database=database),
@@ -707,9 +699,9 @@ class Tokens(Group[D]):
 
     @pages
     def list(self, database: str, /, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
-        """The tokens of this database, the oldest first, without their secrets.
+        """List the tokens of this database, the oldest first, without their secrets.
 
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/tokens", database=database),
@@ -719,7 +711,7 @@ class Tokens(Group[D]):
 
     @call
     def revoke(self, database: str, token: str, /) -> Request[schemas.TokenAnswer]:
-        """End a token for good. Doing it twice is no error."""
+        """Permanently revoke a token. Repeating the call has no effect."""
         return Request(
             "DELETE",
             path("/v1/databases/{database}/tokens/{token}", database=database, token=token),
@@ -728,20 +720,20 @@ class Tokens(Group[D]):
 
     @pages
     def list_all(self, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
-        """Every token, whether it is bound to a database or to none, with its expiry and last use.
+        """List every token, whether or not it is bound to a database, with its expiry and last use.
 
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request("GET", path("/v1/tokens"), query=given(limit=limit), answer=schemas.TokenAnswer)
 
     @call
     def create_global(
         self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
     ) -> Request[schemas.NewTokenAnswer]:
-        """A token that reaches every database. The secret is in this answer and nowhere else.
+        """Create a token that reaches every database. The secret is returned only in this answer.
 
-        name: For people: whose it is, or what for.
-        scopes: What it may do: `operate` and `models` include `read`, `admin` includes all of them.
-        expires_at: Until when it is valid; null: until it is revoked."""
+        name: A name for people: the owner or the purpose.
+        scopes: The scopes: `operate` and `models` include `read`, `admin` includes all of them.
+        expires_at: When it expires; null: it is valid until it is revoked."""
         return Request(
             "POST",
             path("/v1/tokens"),
@@ -760,10 +752,10 @@ class Tokens(Group[D]):
     def rotate_any(
         self, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
     ) -> Request[schemas.NewTokenAnswer]:
-        """A new token in place of this one: the same name, scopes and database, and another secret.
+        """Replace this token with a new one: the same name, scopes and database, and a new secret.
 
-        grace_s: For so many seconds the old secret is valid too.
-        expires_at: Until when the new one is valid; null: for as long as the old one was given."""
+        grace_s: The number of seconds during which the old secret stays valid.
+        expires_at: When the new token expires; null: with the lifetime of the old token."""
         return Request(
             "POST",
             path("/v1/tokens/{token}/rotate", token=token),
@@ -777,10 +769,10 @@ class Tokens(Group[D]):
     def rotate(
         self, database: str, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
     ) -> Request[schemas.NewTokenAnswer]:
-        """The same, of a token that is bound to this database.
+        """Replace a token that is bound to this database with a new one.
 
-        grace_s: For so many seconds the old secret is valid too.
-        expires_at: Until when the new one is valid; null: for as long as the old one was given."""
+        grace_s: The number of seconds during which the old secret stays valid.
+        expires_at: When the new token expires; null: with the lifetime of the old token."""
         return Request(
             "POST",
             path("/v1/databases/{database}/tokens/{token}/rotate", database=database, token=token),
@@ -792,17 +784,17 @@ class Tokens(Group[D]):
 
 
 class Audit(Group[D]):
-    """Who did what, and when."""
+    """The audit trail."""
 
     @pages
     def list(
         self, *, action: str | None = None, since: datetime | date | str | None = None, limit: int | None = None
     ) -> Request[schemas.AuditAnswer]:
-        """Who did what, on every database and to every token, newest first.
+        """List all actions on databases and tokens with their actors, newest first.
 
         action: Only this action, such as `recommendation.approve`.
-        since: Only what was done after it.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        since: Only entries after this moment.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET", path("/v1/audit"), query=given(action=action, since=since, limit=limit), answer=schemas.AuditAnswer
         )
@@ -817,11 +809,11 @@ class Audit(Group[D]):
         since: datetime | date | str | None = None,
         limit: int | None = None,
     ) -> Request[schemas.AuditAnswer]:
-        """Who did what to this database, newest first.
+        """List all actions on this database with their actors, newest first.
 
         action: Only this action, such as `recommendation.approve`.
-        since: Only what was done after it.
-        limit: How many items a page has at most. The others follow when they are looked at."""
+        since: Only entries after this moment.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/audit", database=database),
@@ -835,10 +827,10 @@ class Knobs(Group[D]):
 
     @pages
     def list(self, *, engine: str, version: str | None = None) -> Request[schemas.KnobAnswer]:
-        """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload.
+        """Every setting of an engine that Lutra knows: meaning, range, risk, restart or reload.
 
-        engine: Which kind of server.
-        version: Only what this version has."""
+        engine: The engine.
+        version: Only settings that this version has."""
         return Request("GET", path("/v1/knobs"), query=given(engine=engine, version=version), answer=schemas.KnobAnswer)
 
 
@@ -847,33 +839,33 @@ class Agents(Group[D]):
 
     @call
     def send_report(self, database: str, /, **body: Unpack[schemas.Report]) -> Request[schemas.Receipt]:
-        """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive.
+        """Store a report. Idempotent by (agent, epoch, sequence); the answer contains the current directive.
 
-        protocol: The protocol that the agent speaks.
+        protocol: The agent's protocol.
         agent: The agent's name.
         epoch: The id of the agent's state: a new one when the agent has lost its state.
         sequence: The report's number in the epoch.
         sent_at: When the report was made.
-        engine: Which kind of server it is; the one that the database was registered with.
+        engine: The engine, as the database was registered.
         engine_version: The server's version.
         role: Whether the server accepts writes.
-        identifier: The server's own identifier; empty where it has none.
-        host: What the server may use of its host.
-        peak_connections: The most connections seen at once; 0 where unknown.
-        settings_hash: A digest of the settings that are active.
-        settings: Every setting, where the digest is new or the service asked for them.
+        identifier: The server's own identifier; empty if it has none.
+        host: The resources that the server may use.
+        peak_connections: The most connections seen at once; 0 if unknown.
+        settings_hash: A digest of the active settings.
+        settings: Every setting, if the digest is new or the service requested them.
         window: The interval in which the metrics were measured.
-        metrics: By name, in the unit of the name. What was not measured is left out.
-        texts: By name, names of the database's objects at the end of the window; one line each.
-        p99_source: Where `p99_ms` comes from.
-        p99_of: What `p99_ms` is the latency of.
+        metrics: The metrics by name, in the unit of the name. Unmeasured metrics are left out.
+        texts: Names of database objects at the end of the window, by key; one line each.
+        p99_source: The source of `p99_ms`.
+        p99_of: The unit of work whose latency `p99_ms` is.
         context: The circumstances of the measurement, such as the load's threads.
         measures: The directive whose configuration this window measured.
-        failure: Why nothing could be measured under it.
-        ended_early: That its window was ended before its time, with the bound that it gave instead of a value.
-        outcomes: What happened to directives.
+        failure: Why that configuration could not be measured.
+        ended_early: The bound that replaces a value because the window was ended early.
+        outcomes: The results of directives.
         events: Guards that fired.
-        rolled_back: Rollbacks on the host that no report held before.
+        rolled_back: Rollbacks on the host that no earlier report contained.
         status: The agent's status."""
         return Request(
             "POST", path("/v1/databases/{database}/reports", database=database), body=body, answer=schemas.Receipt
@@ -883,9 +875,9 @@ class Agents(Group[D]):
     def get_directive(
         self, database: str, /, *, agent: str | None = None, epoch: str | None = None, wait_s: float | None = None
     ) -> Request[schemas.Directive | None]:
-        """The directive to carry out now, to one agent at a time. With `Prefer: wait=N` the answer waits for one.
+        """The directive to carry out now, for one agent at a time. With `Prefer: wait=N` the call waits for one.
 
-        agent: Who asks, as its reports say. Without it: who reported last.
+        agent: The name of the requesting agent, as in its reports. Default: the agent that reported last.
         epoch: The epoch of its reports."""
         return Request(
             "GET",
@@ -902,7 +894,7 @@ class Health(Group[D]):
 
     @call
     def check_alive(self) -> Request[schemas.Alive]:
-        """Is the service there?"""
+        """Whether the service is alive."""
         return Request("GET", path("/healthz"), answer=schemas.Alive)
 
     @call
@@ -912,8 +904,8 @@ class Health(Group[D]):
 
     @call
     def get_metrics(self) -> Request[str]:
-        """For Prometheus: of this process, and of all databases together; with a token of the scope `read` of each one
-        that it reaches, by name."""
+        """Metrics for Prometheus, of this process and of all databases together. A token of the scope `read` adds the
+        databases that it reaches, by name."""
         return Request("GET", path("/metrics"))
 
 
@@ -937,7 +929,7 @@ class Operations(Group[D]):
 
     @property
     def observations(self) -> Observations[D]:
-        """All that was measured, as data sets: JSON lines, CSV, Parquet."""
+        """All observations, as data sets: JSON lines, CSV, Parquet."""
         return Observations(self.driver)
 
     @property
@@ -952,7 +944,7 @@ class Operations(Group[D]):
 
     @property
     def workloads(self) -> Workloads[D]:
-        """The workloads of the fleet: signatures, what each taught, which resemble which."""
+        """The workloads of the fleet: signatures, lessons, similarity."""
         return Workloads(self.driver)
 
     @property
@@ -962,12 +954,12 @@ class Operations(Group[D]):
 
     @property
     def tokens(self) -> Tokens[D]:
-        """Who may do what."""
+        """Tokens and their scopes."""
         return Tokens(self.driver)
 
     @property
     def audit(self) -> Audit[D]:
-        """Who did what, and when."""
+        """The audit trail."""
         return Audit(self.driver)
 
     @property

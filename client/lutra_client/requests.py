@@ -51,7 +51,7 @@ class Request(Generic[T]):
 def path(template: str, **ids: str) -> str:
     """The path with each id in its place, whatever characters it has. Raises ValueError for an empty one."""
     if empty := [name for name, id_ in ids.items() if not id_]:
-        raise ValueError(f"{empty[0]}: an id is no empty text")
+        raise ValueError(f"{empty[0]}: an id must not be empty")
     return template.format(**{name: quote(id_, safe="") for name, id_ in ids.items()})
 
 

@@ -9,25 +9,25 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class AcceptBody(TypedDict):
-    """Why a risk is taken, and until when."""
+    """The acceptance of a risk: a reason and an end."""
 
     because: str
-    """Why; people read it beside the finding."""
+    """The reason, shown beside the finding."""
     until: datetime | str
-    """From then on it counts again."""
+    """The moment from which the finding counts again."""
 
 
 class AcceptedAnswer(TypedDict):
-    """A finding that somebody accepts."""
+    """An accepted finding."""
 
     name: str
     """The symptom's name."""
     kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
-    """Its kind then: it counts where it has become a worse one."""
+    """The symptom's kind at that time: the symptom counts again once its kind is worse."""
     because: str
-    """Why."""
+    """The reason."""
     until: datetime
-    """From then on it counts again."""
+    """The moment from which the finding counts again."""
     accepted_at: datetime
     """When it was accepted."""
     accepted_by: str
@@ -42,30 +42,29 @@ class AgentAnswer(TypedDict):
     mode: NotRequired[Literal["observe", "reload_only", "restart_in_window", "lab"]]
     """The strongest mode that the agent's own file allows."""
     paused: NotRequired[bool]
-    """Whether somebody at the database has paused it."""
+    """Whether somebody on the database's host has paused the agent."""
     driver: NotRequired[str | None]
-    """The driver of a lab; null where there is none."""
+    """The driver of a lab; null if there is none."""
     loads: NotRequired[list[str]]
-    """The loads that its driver makes besides its own: a session may name them."""
+    """The named loads of the driver, in addition to its own: a session may name them."""
     spool_dropped: NotRequired[int]
     """The number of reports that were dropped because the spool was full."""
     spool_refused: NotRequired[int]
     """The number of reports that the service refused."""
     problems: NotRequired[list[str]]
-    """What it could not do."""
+    """The agent's problems."""
     guardrails: NotRequired[dict[str, Guardrail]]
     """The guardrails of its own file."""
     firing: NotRequired[list[Literal["p99", "qps", "errors", "memory", "replication_lag", "disk", "unreachable"]]]
-    """The guards that fire now."""
+    """The guards that are firing."""
     provisional: NotRequired[str | None]
     """The recommendation whose change is not confirmed yet."""
 
 
 class AgentStatus(TypedDict):
-    """What the agent says of itself: the most it will ever do, what it could not do, and what it watches.
-
-    `provisional` is the directive whose change is not confirmed yet. `loads` are those of its driver that have a name.
-    `ends_early` says that it knows `must_reach`."""
+    """The agent's status: its strongest mode, its problems and its guardrails. `provisional` is the directive whose
+    change is not confirmed yet. `loads` are the named loads of its driver. `ends_early` means that it supports
+    `must_reach`."""
 
     version: NotRequired[str]
     """The agent's version."""
@@ -74,11 +73,11 @@ class AgentStatus(TypedDict):
     paused: NotRequired[bool]
     """Whether an operator on the database's host has paused the agent."""
     driver: NotRequired[str | None]
-    """The driver of a lab; null where there is none."""
+    """The driver of a lab; null if there is none."""
     ends_early: NotRequired[bool]
-    """Whether the agent may end a window early: it knows `must_reach`."""
+    """Whether the agent can end a window early, that is, supports `must_reach`."""
     loads: NotRequired[list[str]]
-    """The loads that its driver makes besides its own. A session may name them."""
+    """The named loads of the driver, in addition to its own. A session may name them."""
     spool_dropped: NotRequired[int]
     """The number of reports that were dropped because the spool was full."""
     spool_refused: NotRequired[int]
@@ -88,94 +87,94 @@ class AgentStatus(TypedDict):
     guardrails: NotRequired[dict[str, Guardrail]]
     """The guardrails of the agent's own file."""
     firing: NotRequired[list[Literal["p99", "qps", "errors", "memory", "replication_lag", "disk", "unreachable"]]]
-    """The guards that fire now."""
+    """The guards that are firing."""
     provisional: NotRequired[str | None]
     """The directive whose change is not confirmed yet."""
 
 
 class AlikeAnswer(TypedDict):
-    """A workload that resembles the one that was asked about."""
+    """A workload that resembles the requested one."""
 
     workload: str
-    """Its id."""
+    """The id."""
     name: str
-    """Its database's name."""
+    """The name of its database."""
     distance: float
-    """How far signatures, levels and circumstances are apart; 0 is not at all."""
+    """The distance between signatures, levels and circumstances; 0 means none."""
     agreement: float | None
-    """How well its effects rank what was measured of the one that was asked about: the probability that they give to
-    each comparison, from 0 to 1, where 0.5 is as good as tossing a coin; null where there is nothing to compare."""
+    """How well its effects rank the measurements of the requested workload: the mean probability of each comparison,
+    from 0 to 1, where 0.5 is chance; null if there is nothing to compare."""
 
 
 class AlikeAnswers(TypedDict):
-    """The workloads that are most alike, the most alike first."""
+    """The most similar workloads, the most similar first."""
 
     items: list[AlikeAnswer]
-    """The workloads. One whose counters lie outside what the other one ever showed is left out."""
+    """The workloads, without those whose counters lie outside the range of the requested one."""
 
 
 class Alive(TypedDict):
     """The service answers."""
 
     status: NotRequired[Literal["alive"]]
-    """It does."""
+    """Always `alive`."""
     version: NotRequired[str]
     """The service's version."""
 
 
 class Approving(TypedDict):
-    """Empty: the whole recommendation."""
+    """Empty: approve the whole recommendation."""
 
     settings: NotRequired[list[str] | None]
-    """Only these of its changes."""
+    """Approve only these changes."""
     reason: NotRequired[str | None]
-    """With `settings`: why the others are left out."""
+    """With `settings`: the reason for leaving out the others."""
 
 
 class AuditAnswer(TypedDict):
-    """Who did what to what."""
+    """An action, its actor and its object."""
 
     id: str
-    """Its id."""
+    """The id."""
     at: datetime
-    """When it was done."""
+    """The time of the action."""
     action: str
-    """What was done, such as `recommendation.approve`."""
+    """The action, such as `recommendation.approve`."""
     target: str
-    """The id of what it was done to."""
+    """The id of the object."""
     database: str | None
-    """The database that it concerns; null where it concerns none."""
+    """The database concerned; null if there is none."""
     token: str | None
-    """The id of the token that did it; null where the service decided, an agent or its guard acted, or somebody at
-    the service's command line."""
+    """The id of the token that was used; null if the service, an agent, a guard, or somebody at the service's command
+    line acted."""
     token_name: str
-    """That token's name, or who else did it."""
+    """The token's name, or the actor if there was no token."""
     address: str
-    """The network address that it came from; empty where it came from none."""
+    """The network address of the request; empty if there is none."""
     request_id: str
-    """The id of the request, as in the service's log; empty where there was none."""
+    """The id of the request, as in the service's log; empty if there is none."""
     before: dict[str, Any] | None
-    """What it was; null where there was nothing."""
+    """The state before; null if there was none."""
     after: dict[str, Any] | None
-    """What it became; null where nothing was left."""
+    """The state after; null if nothing is left."""
 
 
 class BesideChampionAnswer(TypedDict):
-    """A version beside the champion, by what each source can judge."""
+    """A version compared with the champion, by each source."""
 
     champion: str
     """The champion's id."""
     changed: list[str]
-    """The rooms of options in which they differ."""
+    """The groups of options in which they differ."""
     not_judged: list[str]
-    """Those of them of which no source says anything."""
+    """The changed groups that no source can judge."""
     judged: list[JudgedAnswer]
-    """What each source says."""
+    """The result of each source."""
     promotes: bool
-    """Whether the rule promotes it: each changed room is better by a source that judges it, no source says worse, and
-    the suite passed."""
+    """Whether the rule promotes the version: each changed group is better according to a source that judges it, no
+    source says worse, and the suite passed."""
     why: str
-    """Why, in words."""
+    """The reason, in words."""
 
 
 class ChangeAnswer(TypedDict):
@@ -188,78 +187,79 @@ class ChangeAnswer(TypedDict):
     after: int | float | str
     """In the server's own unit."""
     before_text: str
-    """As people write it."""
+    """In a readable form."""
     after_text: str
-    """As people write it."""
+    """In a readable form."""
     applies: Literal["immediate", "reload", "restart", "reboot"]
-    """What makes the new value active."""
+    """The step that activates the new value."""
     do: str
-    """The statement that makes the change; lines of a file follow it, under the file's name and section."""
+    """The statement that makes the change, followed by lines of a file under the file's name and section."""
     undo: str
     """The statement that undoes it, in the same form."""
     do_steps: NotRequired[list[StepAnswer] | None]
-    """What the agent executes for `do`, in order; null in a recommendation of an earlier version."""
+    """The steps that the agent executes for `do`, in order; null in a recommendation of an earlier version."""
     undo_steps: NotRequired[list[StepAnswer] | None]
-    """What the agent executes for `undo`, in order. Several changes are undone in the reverse order of `changes`."""
+    """The steps that the agent executes for `undo`, in order. Several changes are undone in the reverse order of
+    `changes`."""
 
 
 class ComparisonAnswer(TypedDict):
-    """Windows after changes on a live database against windows before them, at like load."""
+    """A comparison of windows after changes on a live database with windows before them, at comparable load."""
 
     metric: str
-    """What is judged: the session's objective, without a session p99."""
+    """The compared metric: the session's objective; without a session, p99."""
     verdict: Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
-    """Whether it got better or worse, that no difference is seen, or that too few windows are at like load."""
+    """Whether the metric improved or got worse, no difference was seen, or too few windows are at comparable load."""
     before: int
-    """How many windows from before count."""
+    """The number of windows from before the change that count."""
     after: int
-    """How many windows since count."""
+    """The number of windows since the change that count."""
     left_out: int
-    """How many do not, as they were under another load than all of the other side."""
+    """The number of windows that are left out because no window on the other side has a comparable load."""
     busy: int
-    """In how many of those that count the host was busy with something else: they weigh less."""
+    """The number of counted windows in which the host was busy with something else; these have less weight."""
     ratio: float | None
-    """After over before, at like load; null where too few windows are."""
+    """The ratio of after to before, at comparable load; null if there are too few windows."""
     low: float | None
     """The interval's lower end."""
     high: float | None
     """The interval's upper end."""
     level: float
-    """The probability that the interval holds the ratio."""
+    """The probability that the interval contains the ratio."""
     rate_of: str | None
-    """Which metric says what clients asked for; null where none does."""
+    """The metric that measures the offered load; null if there is none."""
     rate_low: float | None
     """The smallest rate among the windows that count."""
     rate_high: float | None
     """The largest one."""
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
 
 
 class ConformanceAnswer(TypedDict):
-    """How a part that a package brings fared in the suite that Lutra's own parts pass."""
+    """The result of a package's part in the suite that Lutra's own parts pass."""
 
     option: str
     """The option that names the part."""
     name: str
     """The part's name."""
     faults: list[str]
-    """What it does not keep; empty where it passes."""
+    """The failed requirements; empty if the part passes."""
 
 
 class ConnectionsAnswer(TypedDict):
     """The connections that the memory sum counts."""
 
     counted: int | None
-    """So many; null where the engine's sum counts none."""
+    """The number that the sum counts; null if the engine's sum does not count connections."""
     seen: int
-    """The most that were seen at once; 0 where unknown."""
+    """The most connections seen at once; 0 if unknown."""
     most: int | None
-    """As many as may be open."""
+    """The maximum number of open connections."""
 
 
 class CureAnswer(TypedDict):
-    """A change of one setting that a symptom speaks for, within its range, the policy and the memory limit."""
+    """A change of one setting that cures a symptom, within its range, the policy and the memory limit."""
 
     setting: str
     """Its name."""
@@ -268,92 +268,94 @@ class CureAnswer(TypedDict):
     before_text: str
     """The same as people write it."""
     after: int | float | str | None
-    """What the symptom asks for, as far as it may be; null where nothing may be offered."""
+    """The recommended value, as far as it is allowed; null if no value may be offered."""
     after_text: str | None
     """The same as people write it."""
     applies: Literal["immediate", "reload", "restart", "reboot"]
     """How a new value becomes active."""
     reason: str
-    """What the change is for."""
+    """The purpose of the change."""
     set_by: str | None
-    """Where somebody has set the active value; null where it is the server's default."""
+    """The place where the active value was set; null if it is the server's default."""
     obstacle: str | None
-    """Why nothing, or no more, may be offered."""
+    """The reason why no cure, or only a partial one, is offered."""
     unreached: str | None
-    """Who has a value of their own, which the change does not reach; null for nobody."""
+    """The roles, databases or tablespaces with their own value, which the change does not reach; null if there are
+    none."""
 
 
 class DataAnswer(TypedDict):
-    """What a scorecard was computed from."""
+    """The data from which a scorecard was computed."""
 
     fingerprint: str
-    """The same for the same sessions with the same trials."""
+    """A digest: equal for the same sessions with the same trials."""
     sessions: int
-    """How many."""
+    """The number."""
     trials: int
-    """How many trials they hold."""
+    """The number of their trials."""
 
 
 class DatabaseAnswer(TypedDict):
-    """A database server that is looked after."""
+    """A registered database server."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
-    """What people call it."""
+    """The name."""
     engine: str
-    """Which kind of server it is."""
+    """The engine."""
     engine_version: str | None
-    """As its agent last reported it; null before the first report."""
+    """The version, as its agent last reported it; null before the first report."""
     role: Literal["primary", "standby"] | None
-    """As its agent last reported it; null before the first report."""
+    """The version, as its agent last reported it; null before the first report."""
     label: str | None
-    """Databases of one label belong together; those without any belong together too."""
+    """Databases with the same label belong together, and so do those without a label."""
     policy: PolicyBody
-    """What the operator allows."""
+    """The operator's policy."""
     host: Host | None
-    """What the server may use of its host; null before the first report."""
+    """The resources that the server may use; null before the first report."""
     peak_connections: int
-    """The most connections seen at once; 0 where unknown."""
+    """The most connections seen at once; 0 if unknown."""
     agent: AgentAnswer | None
     """Its agent's newest status; null before the first report."""
     created_at: datetime
     """When it was registered."""
     last_report_at: datetime | None
-    """When its agent's last report came."""
+    """When its agent's last report arrived."""
     last_window_end: datetime | None
     """The end of the last window that was measured."""
     retired_at: datetime | None
-    """When it was retired: since then no report of it is taken. Null while it is in use."""
+    """When it was retired: its reports have been refused since. Null while it is in use."""
 
 
 class DatabasePatch(TypedDict):
-    """What is named changes. `label` needs a token that is bound to no database; null takes it away."""
+    """Only the given fields change. `label` needs a token that is not bound to a database; null removes the label."""
 
     policy: NotRequired[PolicyPatch]
     """The parts of the policy that change."""
     label: NotRequired[str | None]
-    """Databases of one label belong together; those without any belong together too."""
+    """Databases with the same label belong together, and so do those without a label."""
 
 
 class Directive(TypedDict):
-    """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
+    """Apply `settings`. A directive is carried out once: an id that was already answered is not carried out again.
 
     `settings` is name → value in the server's own unit. `restore` marks settings that the database ran with before.
-    `rollback` undoes a change that the agent reported as applied, or leads back to what was active when the session
-    began or measured better since: it needs no confirmation and, in the agent, no maintenance window, and no guard
-    undoes it. (The service hands out a rollback that nobody asked for only within one.) Both hold only where
-    the agent has these settings on its own disk; otherwise the directive is a new change. `measure` asks an agent in
-    lab mode to run its driver afterwards and to report that window as `measures`: under each of `loads` in turn, or
-    where none is named under the driver's own. The driver's own may be ended early where it cannot come to
-    `must_reach`. `expects` is the server that the settings were chosen for; another one refuses them."""
+    `rollback` undoes a change that the agent reported as applied, or restores settings from the start of the session
+    or settings that measured better since. A rollback needs no confirmation and, in the agent, no maintenance window,
+    and no guard undoes it. (The service hands out an automatic rollback only within a window.) `restore` and `rollback`
+    take effect only if the agent has these settings on its own disk; otherwise the directive is a new change.
+    `measure` asks an agent in lab mode to run its driver afterwards and to report that window as `measures`: under each
+    of `loads` in turn, or under the driver's own load if none is named. A window under the driver's own load may be
+    ended early if it cannot reach `must_reach`. `expects` is the server for which the settings were chosen; any other
+    server refuses them."""
 
     id: str
-    """Its id. The agent carries out each id once."""
+    """The id. The agent carries out each id once."""
     recommendation: str
     """The recommendation that it carries out."""
     settings: dict[str, int | float | str]
-    """By name, the values to make active, in the server's own unit."""
+    """The values to apply, by setting, in the server's own unit."""
     restart_allowed: NotRequired[bool]
     """Whether the server may be restarted for it."""
     restore: NotRequired[bool]
@@ -363,46 +365,46 @@ class Directive(TypedDict):
     measure: NotRequired[bool]
     """Whether an agent in lab mode runs its driver afterwards and reports what it measured."""
     must_reach: NotRequired[MustReach | None]
-    """What its window has to come to so as not to be ended early; null where it is measured to its end."""
+    """The reading that its window has to reach; otherwise the window is ended early. Null if it is measured to its end."""
     loads: NotRequired[list[str]]
-    """The loads under which it measures, one after the other; none for the driver's own load."""
+    """The loads to measure under, one after the other; empty for the driver's own load."""
     expects: NotRequired[Identity | None]
-    """The server that the settings were chosen for; another one refuses them."""
+    """The server for which the settings were chosen; any other server refuses them."""
     rules: NotRequired[Rules | None]
-    """What the operator has set on the service for this database."""
+    """The operator's rules on the service for this database."""
     expires_at: datetime
-    """The agent starts no change after this."""
+    """The agent does not start the change after this moment."""
 
 
 class EffectAnswer(TypedDict):
-    """What one setting did to a metric, the others as they were measured: one curve, over the value at which the
-    workload began."""
+    """The effect of one setting on a metric, with the others as they were measured: a curve relative to the value at
+    which the workload began."""
 
     setting: str
     """The setting."""
     baseline: int | float | str
-    """The value at which the workload began: gains are over it. It is one of the values."""
+    """The value at which the workload began, one of `values`. Gains are relative to it."""
     values: list[int | float | str]
-    """Its values, in the server's own unit, in ascending order; of a choice its options."""
+    """The setting's values, in the server's own unit, in ascending order; for a choice, its options."""
     gains: list[float]
-    """At each value, by how much the metric is better than at the baseline, and negative where it is worse: in the
-    metric's unit, or of its logarithm."""
+    """At each value, the improvement of the metric over the baseline (negative if it is worse), in the metric's unit or
+    its logarithm."""
     deviations: list[float]
-    """The deviation of the belief in each gain, in the same unit."""
+    """The standard deviation of each gain, in the same unit."""
     deviation: float
-    """The deviation of the belief in the curve around its mean, in the same unit."""
+    """The standard deviation of the curve around its mean, in the same unit."""
     serves: NotRequired[list[float] | None]
-    """From … to: the part of the range that serves a server on such a host, where values outside it were measured."""
+    """The ends of the sensible part of the range for such a host, if values outside it were measured."""
     chance: float
-    """How probable it is that a setting without any effect looks as strong in such a table, which was found by
-    permuting the readings; it holds for all settings together."""
+    """The probability that a setting without any effect looks as strong in such a table, found by permuting the
+    readings. It applies to all settings together."""
     certain: bool
-    """Whether the setting did something, at a false discovery rate of 5 %, and the 90 % interval of its largest change
-    from the baseline lies on one side of 0."""
+    """Whether the setting had an effect, at a false discovery rate of 5 %, and the 90 % interval of its largest change
+    from the baseline excludes 0."""
     best: int | float | str
-    """Of the values that serve, the one with the greatest gain."""
+    """The sensible value with the greatest gain."""
     gain: float
-    """The gain at `best`: 0 where the baseline is best."""
+    """The gain at `best`; 0 if the baseline is best."""
     low: float
     """The low end of the gain's 90 % interval."""
     high: float
@@ -412,69 +414,69 @@ class EffectAnswer(TypedDict):
     choice: NotRequired[bool]
     """Whether the values are options."""
     special: NotRequired[int]
-    """So many values at the end are special ones, such as 0 for `off`, which are no part of the curve."""
+    """The number of special values at the end, such as 0 for `off`, which are not part of the curve."""
 
 
 class EndedEarly(TypedDict):
-    """What a window says that was ended before its time: a bound, and no value."""
+    """The result of a window that was ended early: a bound instead of a value."""
 
     metric: str
     """The session's objective."""
     bound: float
-    """The whole window would have read at most this where more is better, else at least this."""
+    """The bound of the whole window's reading: at most this if more is better, otherwise at least this."""
     planned_s: float
-    """How long the whole window was to be."""
+    """The planned length of the window."""
 
 
 class EndedEarlyAnswer(TypedDict):
-    """What a window says that was ended before its time: a bound, and no value."""
+    """The result of a window that was ended early: a bound instead of a value."""
 
     metric: str
     """The session's objective."""
     bound: float
-    """The whole window would have read at most this where more is better, else at least this."""
+    """The bound of the whole window's reading: at most this if more is better, otherwise at least this."""
     planned_s: float
-    """How long the whole window was to be."""
+    """The planned length of the window."""
 
 
 class EpisodeAnswer(TypedDict):
-    """A finding that showed without a break of more than an hour."""
+    """A finding that was seen without a gap of more than an hour."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
     """The symptom's name."""
     kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
     """Its kind when it was last seen."""
     strength: float
-    """Its strength then."""
+    """Its strength at that time."""
     sentence: str
-    """What it said then."""
+    """Its sentence at that time."""
     since: datetime
     """When it was first seen."""
     last_seen: datetime
     """When it was last seen."""
     gone_at: datetime | None
-    """When it was first not seen any more; null while it shows."""
+    """When it was first found to be gone; null while it is current."""
 
 
 class EventAnswer(TypedDict):
     """A guard that fired: `value` was beyond `bound` for `held_s` seconds."""
 
     id: str
-    """Its id."""
+    """The id."""
     database: str
     """The id of its database."""
     session: str | None
-    """The session that was open then."""
+    """The session that was open at that time."""
     recommendation: str | None
-    """The change that the agent undid for it; null where there was none."""
+    """The change that the agent undid because of it; null if there was none."""
     guard: Literal["p99", "qps", "errors", "memory", "replication_lag", "disk", "unreachable"]
-    """Which guard it was."""
+    """The guard."""
     metric: str
     """The metric that the guard watches."""
     value: float
-    """What was measured."""
+    """The measured value."""
     bound: float
     """The value that it was compared with: the limit, or the limit and the baseline."""
     limit: float
@@ -482,9 +484,9 @@ class EventAnswer(TypedDict):
     baseline: float | None
     """The metric's value before the change, for a guard that compares with it."""
     hold_s: float
-    """For how many seconds without a break it had to be crossed."""
+    """For how many seconds without a break the bound had to be crossed."""
     held_s: float
-    """For how many seconds it was."""
+    """For how many seconds the bound was crossed."""
     since: datetime
     """When the bound was first crossed."""
     at: datetime
@@ -492,7 +494,7 @@ class EventAnswer(TypedDict):
     received_at: datetime
     """When the service received it."""
     message: str
-    """The same in words."""
+    """The event in words."""
 
 
 class FailureAnswer(TypedDict):
@@ -549,66 +551,64 @@ class FailureAnswer(TypedDict):
 
 
 class FinalistAnswer(TypedDict):
-    """A configuration that the session may hand over."""
+    """A configuration that the session can hand over."""
 
     name: Literal["best", "rule_based", "baseline"]
-    """`best` is what the model names, `baseline` what was active when the session began."""
+    """`best` is the model's choice, `baseline` the configuration at the start of the session."""
     recommendation: str | None
     """The latest recommendation that measured it; null before the first."""
     configuration: dict[str, int | float | str]
     """The whole configuration, in the server's own units."""
     changed_settings: int
-    """How many settings it has other than the baseline."""
+    """The number of settings that differ from the baseline."""
     readings: list[dict[str, float]]
-    """By round and metric, what was read."""
+    """The readings, by round and metric."""
     failed: str | None
-    """Why it is handed over in no case, where that is so."""
+    """Why this configuration cannot be handed over; null if it can."""
     gains: dict[str, GainAnswer]
-    """By finalist, the gain over that one; empty before the third round. Under several loads that of the aim."""
+    """The gain over each other finalist; empty before the third round. Under several loads, the gain of the aim."""
     gains_by_load: NotRequired[dict[str, dict[str, GainAnswer]]]
-    """By finalist and load, the gain over that one under that load alone; empty without several loads."""
+    """The gain over each other finalist under each single load; empty without several loads."""
 
 
 class ForLoadAnswer(TypedDict):
-    """The load that predictions are for. It is no outcome of settings, so that it is not predicted itself."""
+    """The load for which predictions are made. It is an input, and is not predicted itself."""
 
     rate_of: str
-    """The metric that says what clients ask for."""
+    """The metric that measures the offered load."""
     rate: float
-    """How much of it: that of now, or the one that was asked about."""
+    """The rate: the current one, or the one of the request."""
     low: float
-    """The smallest rate that was measured."""
+    """The smallest measured rate."""
     high: float
     """The largest one."""
 
 
 class GainAnswer(TypedDict):
-    """How much better than another finalist, as a share of that one's reading: .08 is 8 % better.
-
-    With 90 %, three more rounds of both come to something from `low` to `high`; the true gain is in it, too."""
+    """The gain over another finalist, as a share of that one's reading: .08 is 8 % better. `low` to `high` is the 90 %
+    interval for the gain that three more rounds would measure. It also covers the true gain."""
 
     median: float
-    """The middle of what was read in turns."""
+    """The median of the alternating readings."""
     low: float
-    """The least that three more rounds would come to."""
+    """The lower end of the interval for three more rounds."""
     high: float
-    """The most."""
+    """The upper end of the interval for three more rounds."""
 
 
 class GuardEvent(TypedDict):
-    """A guard fired: `value` was beyond `bound` for `held_s` seconds.
-
-    The bound comes from the limit and, where the guard has one, the baseline. `directive` is the change that was taken
-    back for it, None where no change of the agent's was under way."""
+    """A guard fired: `value` was beyond `bound` for `held_s` seconds. The bound comes from the limit and, if the guard
+    uses one, the baseline. `directive` is the change that was undone because of it, None if the agent had no change in
+    progress."""
 
     id: str
-    """Its id; an event that is sent twice has the same id."""
+    """The id; an event that is sent twice has the same id."""
     guard: Literal["p99", "qps", "errors", "memory", "replication_lag", "disk", "unreachable"]
-    """Which guard it was."""
+    """The guard."""
     metric: str
     """The metric that the guard watches."""
     value: float
-    """What was measured."""
+    """The measured value."""
     bound: float
     """The value that it was compared with: the limit, or the limit and the baseline."""
     limit: float
@@ -618,45 +618,45 @@ class GuardEvent(TypedDict):
     held_s: float
     """For how many seconds the bound was crossed."""
     hold_s: float
-    """For how many seconds without a break it had to be crossed."""
+    """For how many seconds without a break the bound had to be crossed."""
     since: datetime | str
     """When the bound was first crossed."""
     at: datetime | str
     """When the guard fired."""
     directive: NotRequired[str | None]
-    """The change that the agent undid for it; null where there was none."""
+    """The change that the agent undid because of it; null if there was none."""
     message: str
-    """The same in words."""
+    """The event in words."""
 
 
 class Guardrail(TypedDict):
     """One guard's limit, and for how many seconds without a break it has to be crossed before the guard fires."""
 
     limit: float
-    """In the guard's own terms."""
+    """The limit, in the guard's own terms."""
     hold_s: float
-    """The guard fires when the limit is crossed for so many seconds without a break."""
+    """The guard fires when the limit is crossed for this many seconds without a break."""
     enabled: NotRequired[bool]
-    """Whether the guard watches at all."""
+    """Whether the guard is enabled."""
 
 
 class GuardrailBody(TypedDict):
     """One guard's limit, and for how long it has to be crossed before the guard fires."""
 
     limit: float
-    """In the guard's own terms: see its `meaning`."""
+    """The limit, in the guard's own terms: see its `meaning`."""
     hold_s: float
-    """The guard fires when the limit is crossed for so many seconds without a break."""
+    """The guard fires when the limit is crossed for this many seconds without a break."""
     enabled: NotRequired[bool]
-    """Whether the guard watches at all."""
+    """Whether the guard is enabled."""
     meaning: NotRequired[str | None]
-    """What it says, with the limit in the place of "so"."""
+    """The guard's rule, in terms of `limit`."""
     origin: NotRequired[Literal["service", "agent", "default"] | None]
-    """Who set it. What comes back with `agent` or `default` and the values that hold there stays theirs."""
+    """The origin of the values. A guardrail that is sent back unchanged with `agent` or `default` keeps that origin."""
 
 
 class GuardrailsBody(TypedDict):
-    """By guard. A guard that is left out has the limits of the agent's own file."""
+    """The guardrails by guard. A guard that is left out has the limits of the agent's own file."""
 
     guardrails: dict[str, GuardrailBody]
     """The guards by name."""
@@ -667,32 +667,33 @@ class GuardrailsBody(TypedDict):
 
 
 class HistoryAnswer(TypedDict):
-    """All that `recommend` knows of a session: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+    """The complete input of `recommend` for a session: `lutra_models.serial.history_from_dict` turns it into a
+    `History`."""
 
     format: int
     """The version of this document's format."""
     knobs: list[dict[str, Any]]
     """The settings that are searched, each with its domain."""
     objective: dict[str, Any]
-    """What is to become better."""
+    """The metric to improve."""
     limits: list[dict[str, Any]]
-    """What must hold besides."""
+    """Limits on other metrics."""
     observations: list[dict[str, Any]]
     """Every measured or failed trial, in the order in which they were measured."""
     pending: list[dict[str, int | float | str]]
-    """Configurations that are proposed and not yet measured."""
+    """Configurations that are proposed but not yet measured."""
     current: dict[str, int | float | str] | None
-    """The configuration that is active."""
+    """The active configuration."""
     starts: list[dict[str, int | float | str]]
-    """Configurations that are worth trying early."""
+    """Configurations to try early."""
     context: dict[str, Any]
-    """What was the same all along: version, hardware and the like."""
+    """The constant circumstances: version, hardware and the like."""
     answers: dict[str, list[list[Any]]]
-    """By setting, pairs of a number that was asked for and the number that the server set."""
+    """For each setting, pairs of a requested number and the number that the server set."""
     baseline: dict[str, int | float | str] | None
-    """The configuration that was active when the session began: changes are counted from it."""
+    """The configuration at the start of the session: changes are counted from it."""
     aim: dict[str, Any] | None
-    """What `objective` is computed from, under several loads."""
+    """The readings from which `objective` is computed, under several loads."""
     server: dict[str, Any]
     """The server, from which the memory rules follow."""
     policy: dict[str, Any]
@@ -700,54 +701,54 @@ class HistoryAnswer(TypedDict):
 
 
 class Host(TypedDict):
-    """What the server may use: container and cgroup limits where they are narrower than the machine; and what kind of
-    machine that is. What the host does not tell is None."""
+    """The resources that the server may use, with container and cgroup limits if they are narrower than the machine,
+    and the kind of machine. Facts that the host does not report are None."""
 
     memory_bytes: int
     """The memory that the server may use."""
     cores: float
     """The processor cores that the server may use."""
     disk_bytes: NotRequired[int | None]
-    """The disk size that the formulas use: the data disk's size, or less where it is nearly full."""
+    """The disk size that the formulas use: the data disk's size, or less if it is nearly full."""
     rotational: NotRequired[bool | None]
-    """Whether the data's disk spins; null where that is unknown."""
+    """Whether the data's disk spins; null if that is unknown."""
     kernel: NotRequired[str | None]
-    """The Linux kernel's version, by its first two numbers; null where that is unknown, as below."""
+    """The first two numbers of the Linux kernel's version; null if that is unknown, as below."""
     allocator: NotRequired[str | None]
-    """The library from which the server has its memory."""
+    """The library from which the server takes its memory."""
     file_system: NotRequired[str | None]
     """The file system that holds the data."""
     device: NotRequired[str | None]
     """The kind of the data's disk: spinning, network, nvme, virtual, composed or solid."""
     memory_pages: NotRequired[str | None]
-    """Who gets transparent huge pages, and whether explicit ones are reserved."""
+    """The use of transparent huge pages, and whether explicit ones are reserved."""
     machine: NotRequired[str | None]
-    """What the firmware calls the machine; in some clouds the instance type."""
+    """The firmware's name for the machine; in some clouds the instance type."""
     others_bytes: NotRequired[int | None]
-    """The most of the memory that others held in the last seven days, the kernel included."""
+    """The most memory that other programs and the kernel used in the last seven days."""
     resident_bytes: NotRequired[int | None]
-    """What the server's own processes hold, shared memory counted once."""
+    """The memory of the server's own processes, with shared memory counted once."""
     shm_bytes: NotRequired[int | None]
     """The size of the server's /dev/shm."""
     open_files: NotRequired[int | None]
-    """How many files the server's process may have open."""
+    """The limit of open files of the server's process."""
     tasks: NotRequired[int | None]
-    """How many processes and threads the server's control group leaves it."""
+    """The limit of processes and threads in the server's control group."""
     write_iops: NotRequired[int | None]
-    """How many writes a second the server's control group lets it ask of the data's disk."""
+    """The limit of writes per second to the data's disk in the server's control group."""
 
 
 class HostRollback(TypedDict):
     """An operator restored a configuration on the database's own host, with `lutra-agent rollback`."""
 
     target: Literal["baseline", "last_known_good"]
-    """Which one: the baseline, or the last-known-good."""
+    """The restored configuration: the baseline, or the last-known-good."""
     at: datetime | str
-    """When."""
+    """The time."""
     reason: NotRequired[str]
-    """Why, in the operator's words; empty without a reason."""
+    """The operator's reason; empty if none was given."""
     settings: NotRequired[dict[str, RolledBackSetting]]
-    """By name, the settings that differed."""
+    """The settings that differed, by name."""
 
 
 class Identity(TypedDict):
@@ -758,7 +759,7 @@ class Identity(TypedDict):
     engine_version: str
     """The server's version."""
     identifier: str
-    """The server's own identifier; empty where it has none."""
+    """The server's own identifier; empty if it has none."""
     memory_bytes: int
     """The memory that the server may use."""
     cores: float
@@ -766,87 +767,87 @@ class Identity(TypedDict):
 
 
 class InShadowAnswer(TypedDict):
-    """A candidate beside what served, over the same readings."""
+    """A candidate compared with the serving version, on the same readings."""
 
     candidate: ShadowScoreAnswer
-    """What the candidate predicted."""
+    """The candidate's predictions."""
     served: ShadowScoreAnswer
-    """What the versions that served predicted."""
+    """The predictions of the serving versions."""
 
 
 class IntervalBody(TypedDict):
     """From `start` to before `end`, in UTC."""
 
     start: datetime
-    """When it begins."""
+    """The start."""
     end: datetime
-    """When it is over."""
+    """The end."""
 
 
 class JudgedAnswer(TypedDict):
-    """What one source says of a candidate beside the champion: the mean difference over sessions, with its interval."""
+    """One source's comparison of a candidate with the champion: the mean difference over sessions and its interval."""
 
     source: Literal["past_sessions", "shadow", "played", "played_live"]
-    """Forecasts of past sessions, forecasts in the shadow, sessions played in a lab, or sessions played live."""
+    """Forecasts of past sessions, forecasts in the shadow, sessions simulated in a lab, or sessions simulated live."""
     measure: Literal["log_score", "missed", "missed_live"]
-    """What is compared."""
+    """The compared measure."""
     judges: list[str]
-    """The rooms of options whose changes this source shows."""
+    """The groups of options that this source can judge."""
     sessions: int
-    """Sessions of which both are known."""
+    """The number of sessions with results for both."""
     mean: float | None
-    """The mean difference; above 0 is better for the candidate. Null without a session."""
+    """The mean difference; above 0, the candidate is better. Null without a session."""
     low: float | None
-    """The lower end of its interval; null where there are too few sessions for one."""
+    """The lower end of its interval; null if there are too few sessions."""
     high: float | None
     """The upper end."""
     level: float
-    """The probability that the interval holds the true difference, however often somebody looks."""
+    """The probability that the interval contains the true difference, however often you look."""
     verdict: Literal["better", "worse", "undecided"]
     """Whether the interval excludes 0, and where it lies."""
     needed: int | None
-    """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
-    not, and before 5 sessions."""
+    """The number of further sessions that exclude 0 in nine of ten cases, if the true difference equals the current
+    one; null if 1000 might not suffice, and before 5 sessions."""
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
 
 
 class JudgementAnswer(TypedDict):
-    """What a change on a live database did: windows after it against windows before, at like load."""
+    """The effect of a change on a live database: windows after it compared with windows before, at comparable load."""
 
     metric: str
-    """What is judged: the session's objective, without a session p99."""
+    """The compared metric: the session's objective; without a session, p99."""
     verdict: Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
-    """Whether it got better or worse, that no difference is seen, or that too few windows are at like load."""
+    """Whether the metric improved or got worse, no difference was seen, or too few windows are at comparable load."""
     before: int
-    """How many windows from before count."""
+    """The number of windows from before the change that count."""
     after: int
-    """How many windows since count."""
+    """The number of windows since the change that count."""
     left_out: int
-    """How many do not, as they were under another load than all of the other side."""
+    """The number of windows that are left out because no window on the other side has a comparable load."""
     busy: int
-    """In how many of those that count the host was busy with something else: they weigh less."""
+    """The number of counted windows in which the host was busy with something else; these have less weight."""
     ratio: float | None
-    """After over before, at like load; null where too few windows are."""
+    """The ratio of after to before, at comparable load; null if there are too few windows."""
     low: float | None
     """The interval's lower end."""
     high: float | None
     """The interval's upper end."""
     level: float
-    """The probability that the interval holds the ratio."""
+    """The probability that the interval contains the ratio."""
     rate_of: str | None
-    """Which metric says what clients asked for; null where none does."""
+    """The metric that measures the offered load; null if there is none."""
     rate_low: float | None
     """The smallest rate among the windows that count."""
     rate_high: float | None
     """The largest one."""
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
     follows: NotRequired[str]
-    """What may be done about it, in words: how to undo a loss, and what a change costs of which no difference is seen.
-    Empty where that is nothing."""
+    """The possible next step, in words: how to undo a loss, or the cost of a change without a visible difference. Empty
+    if there is none."""
     together: NotRequired[ComparisonAnswer | None]
-    """The same of all changes of its session until this one; null where it is the only one."""
+    """The same comparison for all changes of its session up to this one; null if it is the only one."""
 
 
 class KnobAnswer(TypedDict):
@@ -855,84 +856,84 @@ class KnobAnswer(TypedDict):
     name: str
     """Its name."""
     setting_source: str
-    """What keeps it: `server`, or a further source, such as the host's operating system."""
+    """The source of the setting: `server`, or another one, such as the host's operating system."""
     group: str
-    """What it belongs to."""
+    """The group."""
     kind: Literal["integer", "real", "bool", "enum"]
     """The type of its values."""
     unit: str
-    """The catalogue's unit; empty where it has none."""
+    """The catalogue's unit; empty if it has none."""
     range: str
-    """Formulas of the host's facts, in the catalogue's unit."""
+    """The ends as formulas of the host's facts, in the catalogue's unit."""
     log: bool
     """Whether it is searched on a logarithmic scale."""
     special: list[float]
-    """Values outside the range that have a meaning of their own."""
+    """Special values outside the range."""
     versions: str
     """The versions that have it."""
     applies: Literal["immediate", "reload", "restart", "reboot"] | Literal["fixed"]
     """How a new value becomes active; `fixed` for a setting that cannot be changed."""
     risk: Literal["none", "durability", "availability", "host"]
-    """What it can cost to change it."""
+    """The risk of a change."""
     tuned_by_default: bool
     """Whether it is searched without being named in a policy."""
     rule: str | None
-    """The formula of a good first value; null where there is none."""
+    """The formula of a good first value; null if there is none."""
     meaning: str
-    """What it does."""
+    """The meaning."""
     manual: str
     """The page of the engine's manual."""
 
 
 class LeaningAnswer(TypedDict):
-    """Whether past workloads help a session: the log score of its forecasts with them, less that without, over trials
-    that used some."""
+    """Whether past workloads help a session: the log score of its forecasts with them minus the log score without, over
+    the trials that used some."""
 
     trials: int
-    """How many of them were measured."""
+    """The number of measured trials."""
     mean: float
-    """The mean difference; above 0 the past helps."""
+    """The mean difference; above 0, the past helps."""
     low: float | None
-    """The lower end of its interval; null where there are too few trials for one."""
+    """The lower end of its interval; null if there are too few trials."""
     high: float | None
     """The upper end."""
     level: float
-    """The probability that the interval holds the true difference, however often somebody looks."""
+    """The probability that the interval contains the true difference, however often you look."""
     verdict: Literal["better", "worse", "undecided"]
-    """`better`: the past helps; `worse`: it harms, and the session uses it no longer."""
+    """`better`: the past helps. `worse`: the past harms, and the session no longer uses it."""
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
 
 
 class LeansOnAnswer(TypedDict):
-    """What a recommendation owes to past workloads."""
+    """The influence of past workloads on a recommendation."""
 
     workloads: list[PastWorkloadAnswer]
-    """Those that it uses, the weightiest first."""
+    """The workloads that it uses, in descending order of weight."""
     without: dict[str, int | float | str]
-    """The configuration that would have been proposed without any of them, in the server's own units."""
+    """The configuration that would have been proposed without past workloads, in the server's own units."""
     differs: list[str]
-    """The settings that have another value in it."""
+    """The settings whose values differ in it."""
     predictions: dict[str, PredictionAnswer]
-    """By metric, what the settings of the recommendation are predicted to give without past workloads."""
+    """By metric, the prediction for the recommended settings without past workloads."""
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
 
 
 class LeftOutAnswer(TypedDict):
-    """How good such intervals are on what was measured."""
+    """The accuracy of such intervals on past readings."""
 
     n: int
-    """The number of readings until now."""
+    """The number of readings so far."""
     held: int
-    """So many of them lay inside their interval when they were predicted without themselves."""
+    """The number of readings inside their interval when they were left out of the fit."""
 
 
 class LessonAnswer(TypedDict):
-    """What a workload taught of one metric."""
+    """The lessons of a workload about one metric."""
 
     log: bool
-    """Whether all of this is of the metric's logarithm: then a difference of 0.1 is about 10 %."""
+    """Whether all values are on the logarithm of the metric: then a difference of 0.1 is about 10 %."""
     goal: Literal["minimize", "maximize"]
     """Whether more or less of the metric is better."""
     low: float
@@ -940,90 +941,90 @@ class LessonAnswer(TypedDict):
     high: float
     """The greatest reading."""
     rest: float
-    """The variance of the readings that the sum of the effects does not explain."""
+    """The residual variance of the readings."""
     effects: list[EffectAnswer]
-    """What each setting did: those that are certain come first, and of these the strongest; none of a setting that was
-    always the same."""
+    """The effect of each setting: certain ones first, in descending order of strength. Settings that never varied are
+    left out."""
 
 
 class LimitBody(TypedDict):
-    """What must hold besides: at most or at least, one of the two."""
+    """A limit on another metric: either at most or at least."""
 
     metric: str
     """A metric that is measured on the database."""
     at_most: NotRequired[float | None]
-    """In the metric's unit."""
+    """The upper limit, in the metric's unit."""
     at_least: NotRequired[float | None]
-    """In the metric's unit."""
+    """The upper limit, in the metric's unit."""
 
 
 class LoadBody(TypedDict):
-    """One of several loads that a lab's trials are measured under."""
+    """One of several loads under which a lab's trials are measured."""
 
     name: str
     """Its name in the agent's file."""
     weight: NotRequired[float]
-    """How much it counts, in proportion to the others'."""
+    """The weight relative to the other loads."""
 
 
 class LookedAtAnswer(TypedDict):
-    """What a recommendation on a live database rests on."""
+    """The basis of a recommendation on a live database."""
 
     sentence: str
-    """What was looked at, and what came of it."""
+    """A summary of what was examined, and of the result."""
     symptoms: int
-    """How many symptoms could be evaluated."""
+    """The number of evaluated symptoms."""
     shown: int
-    """How many of them show a fault."""
+    """The number of symptoms that show a fault."""
     rules: int
-    """How many settings were compared with the rule for this hardware."""
+    """The number of settings that were compared with the rule for this hardware."""
     windows: int
-    """How many windows the symptoms rest on."""
+    """The number of windows on which the symptoms are based."""
     seconds: float
-    """How long these are in all."""
+    """The total length of these windows."""
     least_gain: float
-    """What a gain by the model alone has to come to, as a share, to be proposed."""
+    """The smallest gain, as a share, that is proposed on the model's prediction alone."""
     predicted_gain: float | None
-    """The largest gain that the model holds to be probable, as a share; null without a model."""
+    """The largest probable gain according to the model, as a share; null without a model."""
     notes: list[str]
-    """What is not proposed, and why: a restart that the mode forbids, what no setting cures, what was turned down."""
+    """Changes that are not proposed, and why: a restart that the mode forbids, a problem that no setting cures, a
+    change that was declined."""
 
 
 class MaintenanceBody(TypedDict):
-    """When the server may be restarted. With no windows, nothing is restarted in mode restart_in_window."""
+    """The windows in which the server may be restarted. Without any, nothing is restarted in mode restart_in_window."""
 
     windows: list[MaintenanceWindowBody]
     """Every weekly window."""
     open_until: NotRequired[datetime | None]
-    """The end of the window that is open now, null where none is."""
+    """The end of the window that is open now; null if none is."""
     next: NotRequired[IntervalBody | None]
-    """The next one to begin."""
+    """The start of the next window."""
 
 
 class MaintenanceWindow(TypedDict):
-    """On each of `weekdays` from `start` ("HH:MM" by the clocks of `zone`) for `minutes`, past midnight too.
-
-    A zone that this machine does not know is no error here: the window then never opens on it."""
+    """On each of `weekdays` from `start` ("HH:MM" in the time zone `zone`) for `minutes`, across midnight if necessary.
+    A zone that this machine does not know is not an error: the window then never opens there."""
 
     weekdays: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]]
     """The days on which it begins."""
     start: str
     """HH:MM in the time zone `zone`."""
     minutes: int
-    """How long it lasts."""
+    """The length in minutes."""
     zone: NotRequired[str]
     """A time zone's name."""
 
 
 class MaintenanceWindowBody(TypedDict):
-    """Weekly, from `start` by the clocks of `zone`, past midnight too."""
+    """A weekly window from `start` in the time zone `zone`, across midnight if necessary."""
 
     weekdays: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]]
     """The days on which it begins."""
     start: str
     """HH:MM"""
     minutes: int
-    """How long it lasts."""
+    """The length in minutes."""
     zone: NotRequired[str]
     """A time zone's name, such as `Europe/Berlin`."""
 
@@ -1032,69 +1033,70 @@ class MemoryAnswer(TypedDict):
     """The server's memory, line by line."""
 
     terms: list[MemoryTermAnswer]
-    """Its lines."""
+    """The lines of the sum."""
     total_bytes: float
-    """Their sum."""
+    """The sum of the lines."""
     limit_bytes: float
-    """What the sum may be at most."""
+    """The limit of the sum."""
     count: NotRequired[Literal["in_use", "worst_case"]]
-    """What the policy counts: what can really be in use at once, or everything full at once."""
+    """The policy's method: the memory that can really be in use at once, or the worst case with everything full at
+    once."""
     worst_case_bytes: NotRequired[float | None]
-    """The sum with everything full at once; null in what an earlier version stored."""
+    """The sum in the worst case, with everything full at once; null if an earlier version stored it."""
     connections: NotRequired[ConnectionsAnswer | None]
-    """The connections that it counts; null in what an earlier version stored."""
+    """The counted connections; null if an earlier version stored it."""
 
 
 class MemoryTermAnswer(TypedDict):
     """One line of the memory sum."""
 
     name: str
-    """What takes the memory."""
+    """The user of the memory."""
     bytes: float
-    """How much of it counts."""
+    """The counted bytes."""
     formula: str
-    """How that is computed."""
+    """The formula."""
     assumption: str
-    """What has to be true for it."""
+    """The assumption behind the formula."""
     worst_case_bytes: NotRequired[float | None]
-    """How much it takes with everything full at once; null in what an earlier version stored."""
+    """The bytes in the worst case, with everything full at once; null if an earlier version stored it."""
 
 
 class ModelAnswer(TypedDict):
     """A model version: options of the recommender, and the packages that they need."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
-    """What is tried."""
+    """A name for the version."""
     note: str
-    """Why, in a sentence."""
+    """The reason, in one sentence."""
     state: Literal["candidate", "champion", "retired"]
-    """One version is the champion."""
+    """The state; exactly one version is the champion."""
     serves: bool
-    """Whether recommendations that are asked for now are computed by it: the champion's, if nothing is missing."""
+    """Whether it computes new recommendations: it is the champion, and nothing is missing."""
     missing: list[str]
-    """What is not installed of the packages that it needs; the version before a champion serves in its place."""
+    """Required packages that are not installed; the previous champion then serves instead."""
     shadow: bool
     """Whether it predicts beside the champion."""
     suite: SuiteAnswer
-    """What the conformance suite found of it."""
+    """The result of the conformance suite."""
     package_version: str
-    """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
+    """The version of Lutra with which it was registered; for the shipped version, the running one."""
     packages: list[PackageAnswer]
-    """The packages that it needs besides."""
+    """Other packages that it needs."""
     fingerprint: str
-    """The same for versions that compute the same."""
+    """A digest: equal for versions that compute the same."""
     former: str | None
-    """The champion before it; a roll-back goes there."""
+    """The previous champion, which a roll-back restores."""
     created_at: datetime
     """When it was registered."""
     created_by: str
     """The name of the token that registered it."""
     promoted_at: datetime | None
-    """When it became the champion last."""
+    """When it last became the champion."""
     retired_at: datetime | None
-    """When it was retired last; null while it is not."""
+    """When it was last retired; null while it is not."""
     scored_at: datetime | None
     """When its scorecard was computed; null before that."""
 
@@ -1103,187 +1105,189 @@ class ModelDetailAnswer(TypedDict):
     """A model version with its options and its scores."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
-    """What is tried."""
+    """A name for the version."""
     note: str
-    """Why, in a sentence."""
+    """The reason, in one sentence."""
     state: Literal["candidate", "champion", "retired"]
-    """One version is the champion."""
+    """The state; exactly one version is the champion."""
     serves: bool
-    """Whether recommendations that are asked for now are computed by it: the champion's, if nothing is missing."""
+    """Whether it computes new recommendations: it is the champion, and nothing is missing."""
     missing: list[str]
-    """What is not installed of the packages that it needs; the version before a champion serves in its place."""
+    """Required packages that are not installed; the previous champion then serves instead."""
     shadow: bool
     """Whether it predicts beside the champion."""
     suite: SuiteAnswer
-    """What the conformance suite found of it."""
+    """The result of the conformance suite."""
     package_version: str
-    """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
+    """The version of Lutra with which it was registered; for the shipped version, the running one."""
     packages: list[PackageAnswer]
-    """The packages that it needs besides."""
+    """Other packages that it needs."""
     fingerprint: str
-    """The same for versions that compute the same."""
+    """A digest: equal for versions that compute the same."""
     former: str | None
-    """The champion before it; a roll-back goes there."""
+    """The previous champion, which a roll-back restores."""
     created_at: datetime
     """When it was registered."""
     created_by: str
     """The name of the token that registered it."""
     promoted_at: datetime | None
-    """When it became the champion last."""
+    """When it last became the champion."""
     retired_at: datetime | None
-    """When it was retired last; null while it is not."""
+    """When it was last retired; null while it is not."""
     scored_at: datetime | None
     """When its scorecard was computed; null before that."""
     options: dict[str, Any]
-    """The options document, whole."""
+    """The complete options document."""
     scorecard: ScorecardAnswer | None
-    """How good it would have been on past sessions; null before it was scored."""
+    """Its scores on past sessions; null before it was scored."""
     data: DataAnswer | None
-    """What the scorecard was computed from."""
+    """The data from which the scorecard was computed."""
     scoring: ScoringAnswer | None
     """The newest computation of a scorecard; null before the first."""
     in_shadow: InShadowAnswer | None
-    """How it predicted beside what served; null before the first reading that both predicted."""
+    """Its predictions compared with those of the serving version; null before the first reading that both predicted."""
     beside_champion: BesideChampionAnswer | None
-    """How it compares with the champion; null for the champion itself."""
+    """Its comparison with the champion; null for the champion itself."""
 
 
 class MustReach(TypedDict):
-    """What a window has to come to so that it is worth its time."""
+    """The reading that a window has to reach to be worth its time."""
 
     metric: str
     """The session's objective."""
     goal: Literal["minimize", "maximize"]
-    """Which way is better."""
+    """The direction of improvement."""
     value: float
-    """The reading that it has to come to."""
+    """The reading to reach."""
 
 
 class NewDatabase(TypedDict):
-    """A database server to look after."""
+    """A database server to register."""
 
     name: str
-    """What people call it; no two databases have the same name."""
+    """The name, unique among databases."""
     engine: str
-    """Which kind of server it is: one of the engines that the catalogue has."""
+    """The engine: one of those in the catalogue."""
     policy: NotRequired[PolicyBody]
-    """What the operator allows."""
+    """The operator's policy."""
     label: NotRequired[str | None]
-    """Databases of one label belong together; those without any belong together too."""
+    """Databases with the same label belong together, and so do those without a label."""
 
 
 class NewModel(TypedDict):
-    """An options document, as TOML or as JSON: one of both. What it does not name keeps its default."""
+    """An options document, either as TOML or as JSON. Options that it does not name keep their default."""
 
     name: str
-    """For people: what is tried."""
+    """A name for people."""
     toml: NotRequired[str | None]
-    """The document as TOML, such as `lutra models options` prints one."""
+    """The document as TOML, in the form that `lutra models options` prints."""
     options: NotRequired[dict[str, Any] | None]
-    """The document as JSON: a room of options is an object."""
+    """The document as JSON: each group of options is an object."""
     note: NotRequired[str]
-    """Why, in a sentence."""
+    """The reason, in one sentence."""
 
 
 class NewPrediction(TypedDict):
-    """A what-if."""
+    """A what-if question."""
 
     settings: NotRequired[dict[str, int | float | str]]
     """Merged with the current ones: texts with units, or numbers in the server's own unit."""
     level: NotRequired[float]
-    """The probability that each interval is to hold the reading."""
+    """The probability with which each interval should contain the reading."""
     rate: NotRequired[float | None]
-    """On a live database, what clients offer in a second, in the unit that `load` of an answer names; null for the load
-    of now. A rate that was not measured is refused."""
+    """On a live database, the offered load per second, in the unit that `load` of an answer names; null for the current
+    load. A rate outside the measured ones is refused."""
 
 
 class NewRecommendation(TypedDict):
-    """Empty: the next one of the open session. With `settings`: these, merged with the current ones and checked."""
+    """Empty: the next recommendation of the open session. With `settings`: these settings, merged with the current ones
+    and checked."""
 
     settings: NotRequired[dict[str, int | float | str] | None]
     """An operator's own settings: texts with units, or numbers in the server's own unit."""
     approve: NotRequired[bool]
-    """With `settings`: approve them at once."""
+    """With `settings`: approve the recommendation at once."""
 
 
 class NewSession(TypedDict):
     """A tuning session to open."""
 
     objective: ObjectiveBody
-    """The metric, and which way is better."""
+    """The metric and the direction of improvement."""
     limits: NotRequired[list[LimitBody]]
-    """What must hold besides."""
+    """Limits on other metrics."""
     mode: NotRequired[Literal["observe", "reload_only", "restart_in_window", "lab"]]
-    """The most that is asked for; the agent's own file caps it."""
+    """The requested mode; the agent's own file limits it."""
     approval: NotRequired[Literal["manual", "automatic"]]
-    """Whether each recommendation waits for somebody, or trials follow each other by themselves."""
+    """Whether each recommendation waits for a decision, or trials follow each other automatically."""
     max_trials: NotRequired[int]
-    """How many trials at most."""
+    """The maximum number of trials."""
     verification_rounds: NotRequired[int]
-    """In a lab, how often each finalist is measured at most before the handover, after the trials and beside
-    `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified."""
+    """In a lab, the maximum number of rounds of the final verification, in addition to `max_trials`; at least three are
+    needed to detect a gain. 0 hands over the model's choice without verification."""
     max_changes: NotRequired[int | None]
-    """How many settings a recommendation may change at most, counted from the session's begin; null for any."""
+    """The maximum number of settings that a recommendation may change, counted from the start of the session; null for
+    any."""
     exploration: NotRequired[int]
-    """On a live database, how many trials may be made only to learn what settings do. In a lab all of them may."""
+    """On a live database, the number of trials whose only purpose is to learn. In a lab all trials may be."""
     loads: NotRequired[list[LoadBody]]
-    """In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load."""
+    """In a lab, the loads under which each trial is measured, one after the other; empty for the driver's own load."""
     aim: NotRequired[Literal["weighted", "worst"]]
-    """With `loads`, what is to become better: the weighted geometric mean of the objective's ratios to the baseline's
+    """With `loads`, the quantity to improve: the weighted geometric mean of the objective's ratios to the baseline's
     readings under each load, or the worst of these ratios."""
     seed: NotRequired[int]
     """The same seed and the same measurements give the same recommendations."""
 
 
 class NewToken(TypedDict):
-    """A token to make."""
+    """A token to create."""
 
     name: str
-    """For people: whose it is, or what for."""
+    """A name for people: the owner or the purpose."""
     scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
-    """What it may do: `operate` and `models` include `read`, `admin` includes all of them."""
+    """The scopes: `operate` and `models` include `read`, `admin` includes all of them."""
     expires_at: NotRequired[datetime | str | None]
-    """Until when it is valid; null: until it is revoked."""
+    """When it expires; null: it is valid until it is revoked."""
 
 
 class NewTokenAnswer(TypedDict):
     """A token and its secret."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
-    """Whose it is, or what for."""
+    """The owner or the purpose."""
     scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
-    """What it may do."""
+    """The scopes."""
     database: str | None
-    """The only database that it reaches; null where it reaches all."""
+    """The only database that it reaches; null if it reaches all."""
     created_at: datetime
-    """When it was made."""
+    """When it was created."""
     revoked_at: datetime | None
-    """Since when it is no longer valid; null while it is."""
+    """When it was revoked; null while it is valid."""
     expires_at: datetime | None
-    """Until when it is valid; null: until it is revoked."""
+    """When it expires; null: it is valid until it is revoked."""
     last_used_at: datetime | None
-    """When it was last used, to the minute; null where it never was."""
+    """When it was last used, to the minute; null if never."""
     token: str | None
-    """The secret. Shown once; null where an Idempotency-Key asks a second time."""
+    """The secret, shown once; null if the request is repeated with the same Idempotency-Key."""
 
 
 class NotJudgedAnswer(TypedDict):
-    """A symptom of this server of which something that it reads is missing."""
+    """A symptom of this server that cannot be judged because an input is missing."""
 
     name: str
     """Its name."""
     kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
-    """What it would be."""
+    """The kind that it would have."""
     accepted: RiskAnswer | None
-    """Where somebody accepts it; null where it counts."""
+    """The acceptance; null if it is not accepted."""
 
 
 class NotKnownAnswer(TypedDict):
-    """A change of which no model knows what it does, and what the catalogue says of it."""
+    """A change whose effect no model knows, with its description from the catalogue."""
 
     setting: str
     """Its name."""
@@ -1292,24 +1296,24 @@ class NotKnownAnswer(TypedDict):
     after: int | float | str
     """In the server's own unit."""
     meaning: str
-    """What the setting means."""
+    """The meaning of the setting."""
     manual: str
-    """Where the server's manual tells of it."""
+    """The page of the server's manual."""
     risk: Literal["none", "durability", "availability", "host"]
-    """What a wrong value can cost: committed data, the server's availability, or nothing but speed."""
+    """The risk of a wrong value: committed data, the server's availability, or only speed."""
     applies: Literal["immediate", "reload", "restart", "reboot"] | Literal["fixed"]
-    """What makes a new value active."""
+    """The step that activates a new value."""
     memory_bytes: float
-    """What this change alone adds to the memory sum."""
+    """The contribution of this change to the memory sum."""
 
 
 class ObjectiveBody(TypedDict):
-    """What is to become better."""
+    """The metric to improve."""
 
     metric: str
     """A metric that is measured on the database, such as `p99_ms` or `qps`."""
     goal: Literal["minimize", "maximize"]
-    """Which way is better."""
+    """The direction of improvement."""
 
 
 class ObservationAnswer(TypedDict):
@@ -1339,33 +1343,31 @@ class ObservationAnswer(TypedDict):
     received_at: datetime
     """When it was reported."""
     windows: int
-    """How many windows it was merged from: 1 for a window as it was measured."""
+    """The number of windows that were merged into it: 1 for an original window."""
     failure: str | None
     """Why nothing was measured."""
     p99_source: Literal["driver", "histogram", "prometheus", "estimated", "probe", "activity", "log"] | None
-    """Where its `p99_ms` comes from."""
+    """The source of `p99_ms`."""
     p99_of: Literal["statement", "transaction", "command"] | None
-    """What its `p99_ms` is the latency of."""
+    """The unit of work whose latency `p99_ms` is."""
     settings: dict[str, int | float | str]
     """The settings that were active, in the server's own units."""
     metrics: dict[str, float]
-    """What was measured, in the unit of the name."""
+    """The measured values, in the unit of the name."""
     context: dict[str, int | float | str]
     """The circumstances: the load and the like."""
     bounds: dict[str, float]
-    """Of a window that was ended early, what the whole one would not have been better than."""
+    """For a window that was ended early, the bound that the whole window would not have exceeded."""
 
 
 class Outcome(TypedDict):
-    """What really happened to a directive, with the settings that are active now.
-
-    A change that was applied with a `confirm_by` is provisional: `confirmed` or `reverted` follows, by then at the
-    latest, whether the service is there or not."""
+    """The actual result of a directive, with the settings that are now active. A change that was applied with a
+    `confirm_by` is provisional: `confirmed` or `reverted` follows by that time, even if the service is away."""
 
     directive: str
     """The directive that it answers."""
     state: Literal["applied", "confirmed", "refused", "failed", "reverted"]
-    """What happened to it."""
+    """The result."""
     code: NotRequired[
         Literal[
             "memory_budget_exceeded",
@@ -1391,149 +1393,152 @@ class Outcome(TypedDict):
         ]
         | None
     ]
-    """Why the agent refused or undid it."""
+    """The reason why the agent refused or undid it."""
     message: NotRequired[str]
-    """The same in words."""
+    """The event in words."""
     active: NotRequired[dict[str, int | float | str]]
-    """By name, the settings that are active now."""
+    """The settings that are now active, by name."""
     restarted: NotRequired[bool]
     """Whether the server was restarted."""
     confirm_by: NotRequired[datetime | str | None]
-    """The change is provisional until then: the agent confirms it or undoes it by then."""
+    """The change is provisional until this moment, by which the agent confirms or undoes it."""
     at: datetime | str
-    """When it happened."""
+    """The time."""
 
 
 class PackageAnswer(TypedDict):
     """A package beside Lutra's own that a model version needs."""
 
     option: str
-    """The option that names what the package brings."""
+    """The option that names the package's part."""
     name: str
     """The package's name."""
     version: str
-    """The package's version when the model version was registered: no other one will do."""
+    """The package's version when the model version was registered: exactly this version is needed."""
 
 
 class PastGainAnswer(TypedDict):
-    """By how much a number is better with the past workloads of other sessions than without; positive is better."""
+    """The improvement of each number by the past workloads of other sessions; positive is better."""
 
     log_score: float | None
-    """Of the log score."""
+    """The gain in the log score."""
     rank_correlation: float | None
-    """Of the rank correlation."""
+    """The gain in the rank correlation."""
     regret: float | None
-    """Of the regret: so much less of it."""
+    """The reduction of the regret."""
 
 
 class PastWorkloadAnswer(TypedDict):
     """A past workload that a recommendation uses."""
 
     workload: str
-    """Its id."""
+    """The id."""
     name: str | None
-    """Its name, where it is the database's own or belongs to none; null for another database's."""
+    """The name, if it belongs to this database or to none; null if it belongs to another database."""
     weight: float
-    """How far it is believed, from 0 to 1; what is missing to 1 over all is believed of none."""
+    """The weight, from 0 to 1; weights sum to at most 1."""
 
 
 class PolicyBody(TypedDict):
-    """What the operator allows. Values are texts with units or numbers in the server's own unit."""
+    """The operator's policy. Values are texts with units or numbers in the server's own unit."""
 
     pins: NotRequired[dict[str, int | float | str]]
-    """Settings that are held at a value: name → value."""
+    """Settings that are fixed at a value: name → value."""
     ranges: NotRequired[dict[str, list[Any]]]
-    """Settings that are searched within narrower ends than the catalogue's: name → [low, high]."""
+    """Settings with a narrower range than the catalogue's: name → [low, high]."""
     movable: NotRequired[list[str] | None]
     """The settings that may move; null for all that are tuned by default."""
     restart: NotRequired[bool]
-    """Whether settings that need a restart may move, where the mode allows a restart."""
+    """Whether settings that need a restart may move, if the mode allows a restart."""
     durability: NotRequired[bool]
-    """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
+    """Whether settings that can lose committed data may move; the agent's own file has to allow it as well."""
     host: NotRequired[bool]
-    """Whether settings of the machine may move, which concern everything that runs there; the agent's own file has to
-    allow it too."""
+    """Whether host settings may move, which affect everything on the machine; the agent's own file has to allow it as
+    well."""
     memory_fraction: NotRequired[float]
-    """How much of the memory may be taken, as `memory_count` counts it."""
+    """The share of the memory that may be used, as counted by `memory_count`."""
     memory_count: NotRequired[Literal["in_use", "worst_case"]]
-    """What the memory sum counts: what can really be in use at once, or the worst case, everything full at once."""
+    """The method of the memory sum: the memory that can really be in use at once, or the worst case with everything
+    full at once."""
     past: NotRequired[Literal["all", "label", "none"]]
-    """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
+    """The databases from which it learns and which learn from it: all, those with the same label, or none."""
 
 
 class PolicyPatch(TypedDict):
-    """Only the named parts change; null is a value of `movable` alone."""
+    """Only the given parts change; only `movable` can be null."""
 
     pins: NotRequired[dict[str, int | float | str] | None]
-    """In place of all pins before: name → value."""
+    """Replaces all pins: name → value."""
     ranges: NotRequired[dict[str, list[Any]] | None]
-    """In place of all ranges before: name → [low, high]."""
+    """Replaces all ranges: name → [low, high]."""
     movable: NotRequired[list[str] | None]
     """The settings that may move; null for all that are tuned by default."""
     restart: NotRequired[bool | None]
-    """Whether settings that need a restart may move, where the mode allows a restart."""
+    """Whether settings that need a restart may move, if the mode allows a restart."""
     durability: NotRequired[bool | None]
-    """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
+    """Whether settings that can lose committed data may move; the agent's own file has to allow it as well."""
     host: NotRequired[bool | None]
-    """Whether settings of the machine may move, which concern everything that runs there; the agent's own file has to
-    allow it too."""
+    """Whether host settings may move, which affect everything on the machine; the agent's own file has to allow it as
+    well."""
     memory_fraction: NotRequired[float | None]
-    """How much of the memory may be taken, as `memory_count` counts it."""
+    """The share of the memory that may be used, as counted by `memory_count`."""
     memory_count: NotRequired[Literal["in_use", "worst_case"] | None]
-    """What the memory sum counts: what can really be in use at once, or the worst case, everything full at once."""
+    """The method of the memory sum: the memory that can really be in use at once, or the worst case with everything
+    full at once."""
     past: NotRequired[Literal["all", "label", "none"] | None]
-    """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
+    """The databases from which it learns and which learn from it: all, those with the same label, or none."""
 
 
 class PredictionAnswer(TypedDict):
-    """What one metric is predicted to be, noise included."""
+    """The prediction of one metric, including noise."""
 
     median: float
-    """As likely to be more as to be less."""
+    """The median."""
     low: float
     """The interval's lower end."""
     high: float
     """The interval's upper end."""
     level: float
-    """The probability that the interval holds the reading."""
+    """The probability that the interval contains the reading."""
     far: bool
-    """Far from all that was measured: the interval is mostly prior."""
+    """Whether it extrapolates far beyond the measurements: the interval is then mostly prior."""
     unlike: NotRequired[list[str]]
-    """The settings to whose values nothing like it was measured."""
+    """The settings whose values are unlike any measured ones."""
     without: NotRequired[list[str]]
-    """Changes of which no model knows anything: this is what the other settings would give without them."""
+    """Changes that no model knows: the prediction is for the other settings without them."""
     record: NotRequired[LeftOutAnswer | None]
-    """How good such intervals are on the model's own readings, each left out in turn; null where there is but one."""
+    """The accuracy of such intervals on the model's own readings, each left out in turn; null if there is only one."""
 
 
 class PredictionsAnswer(TypedDict):
-    """What settings would give."""
+    """Predictions for given settings."""
 
     configuration: dict[str, int | float | str]
     """The whole configuration, in the server's own units."""
     predictions: dict[str, PredictionAnswer]
-    """By metric; empty where no model has seen any of the settings that change."""
+    """The predictions by metric; empty if no model has seen any of the changed settings."""
     not_known: list[NotKnownAnswer]
-    """The changes of which no model knows what they do: the predictions are of the others."""
+    """The changes whose effect no model knows: the predictions are for the other changes."""
     changes: list[ChangeAnswer]
-    """What would change."""
+    """The changes."""
     memory: MemoryAnswer
-    """The server's memory with them, line by line."""
+    """The server's memory with the changes, line by line."""
     refusal: RefusalAnswer | None
-    """Why a recommendation of these settings would be refused: by the policy, a range, durability, memory or another
-    rule; null where it would be let through."""
+    """Why a recommendation with these settings would be refused: the policy, a range, durability, memory or another
+    rule; null if it would be accepted."""
     warnings: list[str]
-    """What else to know."""
+    """Warnings."""
     observations: int
-    """How many readings the model was fitted to."""
+    """The number of readings to which the model was fitted."""
     session: str | None
     """The session whose model answers."""
     fitted_at: datetime
     """When the model was fitted."""
     record: dict[str, RecordAnswer]
-    """By metric, how often such intervals held until now, of those that were predicted before they were measured."""
+    """By metric, how often such intervals contained the reading so far, for readings that were predicted before they
+    were measured."""
     load: NotRequired[ForLoadAnswer | None]
-    """On a live database that was measured under several loads, the one that they are for; else null."""
+    """On a live database that was measured under several loads, the load of the predictions; otherwise null."""
 
 
 class Problem(TypedDict):
@@ -1579,37 +1584,37 @@ class Problem(TypedDict):
         "unknown_field",
         "unsupported_encoding",
     ]
-    """What kind of problem it is: a closed set, for programs to tell them apart."""
+    """The kind of problem, from a closed set, for programs."""
     detail: str
-    """What happened, with the values, and mostly the way out; for people."""
+    """The explanation for people, with the values and usually a remedy."""
     errors: NotRequired[list[ProblemError] | None]
-    """With `invalid_request` and `unknown_field`: each place that is wrong, the first twenty."""
+    """With `invalid_request` and `unknown_field`: the first twenty errors."""
     protocol: NotRequired[int | None]
-    """With `unknown_field`: the protocol that the service speaks."""
+    """With `unknown_field`: the service's protocol."""
 
 
 class ProblemError(TypedDict):
-    """One of the things that are wrong with a request."""
+    """One error in a request."""
 
     at: str
-    """Where: the path to the field or the name of the parameter; empty for the whole body."""
+    """The path to the field or the name of the parameter; empty for the whole body."""
     message: str
-    """What is wanted there, and what was given."""
+    """The expected and the given value."""
 
 
 class Promoting(TypedDict):
-    """Empty: promote it whatever is known of it."""
+    """Empty: promote the version unconditionally."""
 
     by_rule: NotRequired[bool]
-    """Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise
-    the answer is a conflict that names what is missing."""
+    """Promote only if the version is shown to be better than the champion, according to its `beside_champion`;
+    otherwise the answer is a conflict that names what is missing."""
 
 
 class Readiness(TypedDict):
     """Whether the service can do its work."""
 
     status: str
-    """`ready`, or what is missing."""
+    """`ready`, or the missing part."""
 
 
 class ReasonAnswer(TypedDict):
@@ -1622,44 +1627,44 @@ class ReasonAnswer(TypedDict):
     after: int | float | str
     """In the server's own unit."""
     sentence: str
-    """Why, in plain words."""
+    """The reason, in plain words."""
     effect: float | None
-    """Its share of the predicted effect: 0.08 is 8 % better with it; null where nothing was learned yet."""
+    """Its share of the predicted effect: 0.08 means 8 % better with it; null if nothing was learned yet."""
     against: NotRequired[str]
-    """What speaks against it; empty where nothing is known to."""
+    """The reason against it; empty if none is known."""
 
 
 class Receipt(TypedDict):
-    """The service's answer to a report. `directive` is the current one, also after a duplicate."""
+    """The service's answer to a report. `directive` is the current one, even after a duplicate."""
 
     protocol: NotRequired[int]
-    """The protocol that the service speaks."""
+    """The service's protocol."""
     duplicate: NotRequired[bool]
     """Whether this report was stored before."""
     settings_wanted: NotRequired[bool]
-    """Whether the next report has to carry the settings."""
+    """Whether the next report has to contain the settings."""
     directive: NotRequired[Directive | None]
-    """The directive to carry out now; null where there is none."""
+    """The directive to carry out now; null if there is none."""
     rules: NotRequired[Rules]
-    """What the operator has set on the service for this database."""
+    """The operator's rules on the service for this database."""
 
 
 class RecommendationAnswer(TypedDict):
-    """Settings to try: what changes, why, what it should give, and what became of it."""
+    """Recommended settings: the changes, the reasons, the predictions and the outcome."""
 
     id: str
-    """Its id."""
+    """The id."""
     database: str
     """The id of its database."""
     session: str | None
-    """The session that it belongs to; null where it belongs to none."""
+    """Its session; null if it has none."""
     parent: str | None
     """The recommendation that it is a part of, or undoes."""
     trial: int | None
-    """Its number among the session's trials; null where it is none."""
+    """Its number among the session's trials; null if it is not a trial."""
     kind: Literal["search", "verification", "handover", "manual", "subset", "rollback", "maintenance"]
-    """Its purpose: a trial, the session's end, an operator's choice, a part of another, an undo, or what a maintenance
-    window is needed for."""
+    """Its purpose: a trial, the session's end, an operator's choice, a part of another recommendation, an undo, or
+    changes for a maintenance window."""
     origin: (
         Literal[
             "current",
@@ -1700,113 +1705,111 @@ class RecommendationAnswer(TypedDict):
     configuration: dict[str, int | float | str] | None
     """The whole configuration, in the server's own units; null while it is being computed."""
     changes: list[ChangeAnswer] | None
-    """What it changes; null while it is being computed."""
+    """The changes; null while it is being computed."""
     reasons: list[ReasonAnswer] | None
     """Why each setting changes; null while it is being computed."""
     predictions: dict[str, PredictionAnswer]
-    """By metric, what it should give; empty before there is anything to predict from."""
+    """The predictions by metric; empty before there are readings to predict from."""
     curve: list[ShareAnswer]
-    """What share of the predicted gain few settings give, from none on; empty where no gain is predicted."""
+    """The share of the predicted gain by number of settings, beginning with none; empty if no gain is predicted."""
     shortened_from: dict[str, int | float | str] | None
-    """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
+    """The best configuration by posterior, if a measured one with fewer changes is nearly as good and was chosen."""
     must_reach: float | None
-    """What its window has to come to so as not to be ended early; null where it is measured to its end."""
+    """The reading that its window has to reach, or it is ended early. Null if it is measured to its end."""
     leans_on: LeansOnAnswer | None
-    """The past workloads that it uses, and what it would be without them; null where it uses none."""
+    """The past workloads that it uses, and the alternative without them; null if it uses none."""
     looked_at: LookedAtAnswer | None
-    """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
+    """On a live database, its basis, or with the origin `nothing`, why nothing is worth changing. Otherwise null."""
     memory: MemoryAnswer | None
     """Its memory, line by line; null while it is being computed."""
     restart_needed: bool | None
     """Whether any of its changes needs a restart."""
     warnings: list[str] | None
-    """What else to know before approving."""
+    """Warnings to read before approving."""
     outcome: dict[str, Any] | None
     """The outcome that its agent reported; null before that."""
     measured: dict[str, float | str | None] | None
-    """By metric, what it gave; null before it was measured."""
+    """The readings by metric; null before it was measured."""
     ended_early: EndedEarlyAnswer | None
-    """Where its window was ended early, the bound that it gave instead; null where it was not."""
+    """The bound that replaces the reading if its window was ended early; null if it was not."""
     judgement: JudgementAnswer | None
-    """Outside a lab, what it changed at like load, by the windows until now; null in a lab and before there are any."""
+    """Outside a lab, its effect at comparable load, by the windows so far; null in a lab and before there are any."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
     failure: FailureAnswer | None
     """Why it was rejected, withdrawn, refused or undone, or failed; null where it was not."""
     error: str | None
-    """The same in one line, for people; null also where somebody rejected it without a word."""
+    """The failure in one line, for people; also set if somebody rejected it without a reason."""
     reason: str | None
-    """Why it was turned down or undone, in the words of who did that; null where nobody gave a reason."""
+    """Why it was rejected or undone, in the words of the person who did so; null if no reason was given."""
     waits: str | None
-    """Why an approved one is not carried out yet; null where nothing is in its way."""
+    """Why an approved recommendation is not carried out yet; null if nothing prevents it."""
     seed: int
     """The seed of its session."""
     key: str
-    """A digest of the question: the same history asks the same."""
+    """A digest of the input: equal for the same history."""
     package_version: str
     """The version that computed it."""
     model: str | None
-    """The model version that computed it, `mv_…`; null where nothing was computed, or by an earlier service."""
+    """The model version that computed it, `mv_…`; null if nothing was computed, or an earlier service computed it."""
     created_at: datetime
-    """When it was asked for."""
+    """When it was requested."""
     proposed_at: datetime | None
-    """When it was there to be decided."""
+    """When it was ready for a decision."""
     decided_at: datetime | None
     """When it was approved or rejected."""
     decided_by: str | None
-    """The token that decided; `automatic` where the session did, `service` where the service itself did."""
+    """The token that decided; `automatic` if the session decided, `service` if the service itself did."""
     decided_by_name: str | None
-    """That token's name; else as `decided_by`."""
+    """That token's name; otherwise the same as `decided_by`."""
     applied_at: datetime | None
-    """When its agent made it active."""
+    """When its agent applied it."""
     confirmed_at: datetime | None
-    """When it was confirmed: from then on no lapse of time undoes it."""
+    """When it was confirmed: after that, it is no longer undone automatically."""
     expires_at: datetime | None
-    """Until when the approval lasts."""
+    """When the approval expires."""
     ended_at: datetime | None
-    """When it ended: was confirmed, undone, or came to nothing."""
+    """When it was confirmed, undone or ended without effect."""
     undone_by: str | None
-    """Who undid it, where it was undone: a guard, its agent, a token by its name, the service, or an operator on the
-    host."""
+    """The actor that undid it: a guard, its agent, a token's name, the service, or an operator on the host."""
     handed_out_at: datetime | None
-    """Since when its agent has it as a directive."""
+    """When its agent received it as a directive."""
     withdrawn_at: datetime | None
-    """When it was withdrawn while its agent had it: it is rolled back if it becomes active."""
+    """When it was withdrawn after its agent had received it: it is rolled back if it becomes active."""
     withdrawn_by: str | None
-    """Who withdrew it."""
+    """The actor that withdrew it."""
 
 
 class RecordAnswer(TypedDict):
-    """How good such intervals were on what was predicted and then measured."""
+    """The accuracy of such intervals for readings that were predicted before they were measured."""
 
     n: int
-    """So many readings were predicted and then measured."""
+    """The number of readings that were predicted before they were measured."""
     held: int
-    """So many of them lay inside their interval."""
+    """The number of these readings inside their interval."""
     level: float
-    """The probability that each interval was to hold its reading."""
+    """The probability with which each interval should have contained its reading."""
 
 
 class RefusalAnswer(TypedDict):
-    """Why settings would not be let through."""
+    """Why settings would be refused."""
 
     code: str
-    """The code of the problem that they would be refused with."""
+    """The code of the problem with which they would be refused."""
     message: str
-    """Why, with the values."""
+    """The reason, with the values."""
 
 
 class Report(TypedDict):
-    """One numbered message of one agent: a window's metrics, the server's facts, outcomes of directives.
-
-    `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent
-    in a heartbeat. `texts` are names of objects of the database at the window's end. `measures` names the directive
-    whose configuration this window measured, `failure` why nothing could be measured under it, and `ended_early`
-    that its window was ended before its time. `rolled_back` are rollbacks on the host that no report held before.
+    """One numbered message of one agent: a window's metrics, the server's facts, outcomes of directives. `settings` is
+    present if `settings_hash` changed or the service requested it; `window` and `metrics` are absent in a heartbeat.
+    `texts` are names of database objects at the window's end. `measures` names the directive whose configuration this
+    window measured. `failure` says why it could not be measured, and `ended_early` has the bound of a window that was
+    ended early. `rolled_back` are rollbacks on the host that no earlier report contained.
     `p99_source` and `p99_of` describe `metrics["p99_ms"]`, and are required with it."""
 
     protocol: NotRequired[Literal[1]]
-    """The protocol that the agent speaks."""
+    """The agent's protocol."""
     agent: str
     """The agent's name."""
     epoch: str
@@ -1816,47 +1819,47 @@ class Report(TypedDict):
     sent_at: datetime | str
     """When the report was made."""
     engine: str
-    """Which kind of server it is; the one that the database was registered with."""
+    """The engine, as the database was registered."""
     engine_version: str
     """The server's version."""
     role: NotRequired[Literal["primary", "standby"]]
     """Whether the server accepts writes."""
     identifier: NotRequired[str]
-    """The server's own identifier; empty where it has none."""
+    """The server's own identifier; empty if it has none."""
     host: Host
-    """What the server may use of its host."""
+    """The resources that the server may use."""
     peak_connections: NotRequired[int]
-    """The most connections seen at once; 0 where unknown."""
+    """The most connections seen at once; 0 if unknown."""
     settings_hash: str
-    """A digest of the settings that are active."""
+    """A digest of the active settings."""
     settings: NotRequired[dict[str, ServerSetting] | None]
-    """Every setting, where the digest is new or the service asked for them."""
+    """Every setting, if the digest is new or the service requested them."""
     window: NotRequired[ReportedWindow | None]
     """The interval in which the metrics were measured."""
     metrics: NotRequired[dict[str, float]]
-    """By name, in the unit of the name. What was not measured is left out."""
+    """The metrics by name, in the unit of the name. Unmeasured metrics are left out."""
     texts: NotRequired[dict[str, str]]
-    """By name, names of the database's objects at the end of the window; one line each."""
+    """Names of database objects at the end of the window, by key; one line each."""
     p99_source: NotRequired[
         Literal["driver", "histogram", "prometheus", "estimated", "probe", "activity", "log"] | None
     ]
-    """Where `p99_ms` comes from."""
+    """The source of `p99_ms`."""
     p99_of: NotRequired[Literal["statement", "transaction", "command"] | None]
-    """What `p99_ms` is the latency of."""
+    """The unit of work whose latency `p99_ms` is."""
     context: NotRequired[dict[str, int | float | str]]
     """The circumstances of the measurement, such as the load's threads."""
     measures: NotRequired[str | None]
     """The directive whose configuration this window measured."""
     failure: NotRequired[str | None]
-    """Why nothing could be measured under it."""
+    """Why that configuration could not be measured."""
     ended_early: NotRequired[EndedEarly | None]
-    """That its window was ended before its time, with the bound that it gave instead of a value."""
+    """The bound that replaces a value because the window was ended early."""
     outcomes: NotRequired[list[Outcome]]
-    """What happened to directives."""
+    """The results of directives."""
     events: NotRequired[list[GuardEvent]]
     """Guards that fired."""
     rolled_back: NotRequired[list[HostRollback]]
-    """Rollbacks on the host that no report held before."""
+    """Rollbacks on the host that no earlier report contained."""
     status: NotRequired[AgentStatus]
     """The agent's status."""
 
@@ -1871,10 +1874,10 @@ class ReportedWindow(TypedDict):
 
 
 class RiskAnswer(TypedDict):
-    """That somebody accepts a finding: it comes last, and fails nothing."""
+    """The acceptance of a finding: it comes last, and does not fail a check."""
 
     because: str
-    """Why."""
+    """The reason."""
     until: datetime
     """When it counts again."""
     by: str
@@ -1887,82 +1890,81 @@ class RolledBackSetting(TypedDict):
     before: int | float | str
     """Its value before the rollback, in the server's own unit."""
     after: int | float | str
-    """Its value since."""
+    """Its value after the rollback."""
 
 
 class Rotation(TypedDict):
-    """How a token is replaced by one with another secret."""
+    """How a token is replaced by one with a new secret."""
 
     grace_s: NotRequired[int]
-    """For so many seconds the old secret is valid too."""
+    """The number of seconds during which the old secret stays valid."""
     expires_at: NotRequired[datetime | str | None]
-    """Until when the new one is valid; null: for as long as the old one was given."""
+    """When the new token expires; null: with the lifetime of the old token."""
 
 
 class Rules(TypedDict):
-    """What the operator has set on the service for this database; the agent keeps it on its own disk.
+    """The operator's rules on the service for this database; the agent keeps them on its own disk.
 
     `guardrails` tighten those of the agent's own file."""
 
     guardrails: NotRequired[dict[str, Guardrail]]
-    """By guard; they have precedence over the agent's own file."""
+    """The guardrails by guard; they take precedence over the agent's own file."""
     maintenance_windows: NotRequired[list[MaintenanceWindow]]
-    """When the server may be restarted."""
+    """The windows in which the server may be restarted."""
 
 
 class ScorecardAnswer(TypedDict):
-    """How good a model version would have been on past sessions, each of which counts alike.
-
-    It is fitted to a session's first trials, 3 to 24 of them, and predicts those that came then."""
+    """The scores of a model version on past sessions, each with the same weight. The model is fitted to the first 3 to
+    24 trials of a session and predicts the later ones."""
 
     held_80: float | None
-    """The share of readings that lay inside their 80 % interval."""
+    """The share of readings inside their 80 % interval."""
     width_80: float | None
     """The intervals' mean width, as a share of the median."""
     held_90: float | None
-    """The same of 90 % intervals."""
+    """The share of readings inside their 90 % interval."""
     width_90: float | None
-    """Their mean width."""
+    """The mean width of the 90 % intervals."""
     log_score: float | None
-    """The mean log density of what was measured; more is better."""
+    """The mean log density of the readings; more is better."""
     error: float | None
-    """The mean error of the median, as a share of what was measured."""
+    """The mean error of the median, as a share of the reading."""
     rank_correlation: float | None
-    """Of what was predicted of the trials left with what they gave, from -1 to 1."""
+    """The correlation between predictions and readings of the remaining trials, from -1 to 1."""
     regret: float | None
-    """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    """The difference between the best remaining trial and the one that it would have picked, as a share."""
     missed: NotRequired[float | None]
-    """Played in a lab from its start, what the best that it tried missed on average: 0 is the best at once, 1 what most
-    configurations are worth; null where sessions measured too little, and in what an earlier version scored."""
+    """The average gap between its best trial and the optimum in simulated lab sessions: 0 is the optimum at once, 1 the
+    value of most configurations. Null if sessions have too few readings, or an earlier version scored it."""
     missed_live: NotRequired[float | None]
-    """The same played live, where each trial counts and not the best so far."""
+    """The same in simulated live sessions, where each trial counts and not only the best so far."""
     sessions: int
-    """Past sessions that it rests on."""
+    """The number of past sessions used."""
     forecasts: int
-    """Readings that were predicted."""
+    """The number of predicted readings."""
     failed: int
-    """Past sessions that it could not be scored on."""
+    """The number of past sessions on which it could not be scored."""
     leaning: int
-    """Past sessions that could learn from others."""
+    """The number of past sessions that could learn from others."""
     gain_from_past: PastGainAnswer
-    """What the past of other workloads gives, each session left out of its own past."""
+    """The gain from past workloads of other sessions; each session is left out of its own past."""
     conformance: list[ConformanceAnswer]
-    """How the parts that packages bring fared; empty where it needs none."""
+    """The results of the packages' parts; empty if it needs none."""
     by_session: list[SessionScoreAnswer]
-    """The same, session by session."""
+    """The scores by session."""
 
 
 class ScoringAnswer(TypedDict):
-    """How far the computation of a scorecard is."""
+    """The progress of the computation of a scorecard."""
 
     state: Literal["waiting", "done", "failed"]
-    """`waiting` until it ends."""
+    """The state; `waiting` until it ends."""
     sessions: int
-    """Past sessions that it is computed from."""
+    """The number of past sessions from which it is computed."""
     done: int
-    """How many of them it has behind it."""
+    """The number of completed sessions."""
     error: str | None
-    """Why it failed; null where it did not."""
+    """Why it failed; null if it did not."""
 
 
 class ServerSetting(TypedDict):
@@ -1977,7 +1979,7 @@ class ServerSetting(TypedDict):
     value: str
     """As the server prints it, in its own unit."""
     unit: NotRequired[str]
-    """The server's own unit; empty where it has none."""
+    """The server's own unit; empty if it has none."""
     kind: NotRequired[Literal["integer", "real", "bool", "enum", "string"]]
     """The type of its values."""
     low: NotRequired[float | None]
@@ -1991,82 +1993,83 @@ class ServerSetting(TypedDict):
     source: NotRequired[str]
     """The source of the value."""
     persisted: NotRequired[str | None]
-    """Its text in the settings file that the agent writes; null where the file has none."""
+    """Its text in the settings file that the agent writes; null if the file does not contain it."""
     shadowed: NotRequired[str | None]
-    """What outranks that file, so that a change would have no effect."""
+    """The place that overrides that file, so that a change would have no effect."""
     pending_restart: NotRequired[bool]
-    """Whether another value becomes active at the next restart."""
+    """Whether a different value becomes active at the next restart."""
     unreached: NotRequired[str | None]
-    """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
+    """The roles, databases and tablespaces with their own value, which a change does not reach; null if there are none."""
 
 
 class SessionAnswer(TypedDict):
     """A tuning session and its progress."""
 
     id: str
-    """Its id."""
+    """The id."""
     database: str
     """The id of its database."""
     state: Literal["running", "settled", "paused", "completed", "stopped", "undone"]
     """`running` and `paused` are open; `completed` and `stopped` are ended."""
     objective: ObjectiveBody
-    """The metric, and which way is better."""
+    """The metric and the direction of improvement."""
     limits: list[LimitBody]
-    """What must hold besides."""
+    """Limits on other metrics."""
     mode: Literal["observe", "reload_only", "restart_in_window", "lab"]
-    """The most that was asked for."""
+    """The requested mode."""
     effective_mode: Literal["observe", "reload_only", "restart_in_window", "lab"]
-    """The weaker of `mode` and the most that the agent's own file allows."""
+    """The weaker of `mode` and the mode that the agent's own file allows."""
     approval: Literal["manual", "automatic"]
-    """Whether each recommendation waits for somebody."""
+    """Whether each recommendation waits for a decision."""
     max_trials: int
-    """How many trials at most."""
+    """The maximum number of trials."""
     verification_rounds: int | None
-    """How often each finalist is measured at most before the handover; null in a session of an earlier version."""
+    """The maximum number of verification rounds before the handover; null in a session of an earlier version."""
     max_changes: int | None
-    """How many settings a recommendation may change at most, counted from `baseline`; null for any."""
+    """The maximum number of settings that a recommendation may change, counted from `baseline`; null for any."""
     exploration: int | None
-    """How many trials may be made only to learn what settings do; null in a session of an earlier version."""
+    """The number of trials whose only purpose is to learn; null in a session of an earlier version."""
     loads: list[LoadBody]
-    """The loads that each trial is measured under; empty for the driver's own load."""
+    """The loads under which each trial is measured; empty for the driver's own load."""
     aim: Literal["weighted", "worst"] | None
-    """What is to become better over `loads`; null without them."""
+    """The quantity to improve over `loads`; null without them."""
     seed: int
-    """The seed that it was opened with."""
+    """The seed."""
     trials_done: int
-    """How many were measured, or tried and failed."""
+    """The number of trials that were measured or failed."""
     current: str | None
     """The recommendation that is being computed, decided, applied or measured."""
     incumbent: str | None
-    """In a lab the best measured configuration that keeps the limits; elsewhere the latest change that was judged
-    better at like load."""
+    """In a lab, the best measured configuration that keeps the limits; elsewhere, the latest change that was judged
+    better at comparable load."""
     handover: str | None
-    """What the session leaves the database with, once it is known."""
+    """The final configuration of the session, once it is known."""
     for_maintenance_window: str | None
-    """The recommendation that holds what needs a restart, while it waits for somebody or for its window; else null."""
+    """The recommendation with the changes that need a restart, while it waits for a decision or for its window;
+    otherwise null."""
     baseline: dict[str, int | float | str] | None
-    """The settings that were active when it began; null before the first report."""
+    """The settings at the start of the session; null before the first report."""
     server: Identity | None
-    """The server that it is for; null before the first report."""
+    """The server; null before the first report."""
     rebased_at: datetime | None
-    """It began again then, on a server that had become another one."""
+    """When it started over because the server had changed."""
     p99_source: Literal["driver", "histogram", "prometheus", "estimated", "probe", "activity", "log"] | None
-    """The only source of `p99_ms` that is used; null before the first p99, and under several loads, which are a
-    driver's."""
+    """The only source of `p99_ms` that the session uses; null before the first p99, and under several loads, where it
+    is the driver."""
     p99_of: Literal["statement", "transaction", "command"] | None
-    """What its `p99_ms` is the latency of."""
+    """The unit of work whose latency `p99_ms` is."""
     message: str
-    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; then what its
-    last change did, and all of them together, by the windows until now. Empty where there is nothing to say."""
+    """The status in words: why the session paused or settled, what it is waiting for, or how it ended; followed by the
+    measured effect of its last change and of all changes so far. Can be empty."""
     opened_by_agent: bool
-    """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
+    """Whether an agent's token opened it: its trials are only for that agent, in mode lab."""
     measured_under: str | None
-    """Under which loads what it handed over was measured, and that it was under no others; null before the handover and
-    outside a lab."""
+    """The loads under which the final configuration was measured, and a note that other loads were not; null before the
+    handover and outside a lab."""
     verification: VerificationAnswer | None
-    """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
+    """The comparison of the configurations that it can hand over; null before its trials are done and outside a lab."""
     leaning: LeaningAnswer | None
-    """Whether the past workloads that it uses help it; null before the first measured trial that used some."""
+    """Whether past workloads help the session; null before the first measured trial that used some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: datetime
@@ -2076,37 +2079,37 @@ class SessionAnswer(TypedDict):
 
 
 class SessionScoreAnswer(TypedDict):
-    """What one past session says of a model version."""
+    """The scores of a model version on one past session."""
 
     session: str
-    """The session's id; of a data set that belongs to no database that of its workload, `wl_…`."""
+    """The session's id; for a data set without a database, the id of its workload, `wl_…`."""
     failed: NotRequired[str | None]
-    """Why it could not be scored on this session; null where it could."""
+    """Why it could not be scored on this session; null if it could."""
     key: NotRequired[str | None]
-    """A digest of the session as it was scored: equal where two versions were scored on the same."""
+    """A digest of the scored session: equal if two versions were scored on the same data."""
     n: NotRequired[int | None]
-    """Readings that were predicted."""
+    """The number of predicted readings."""
     held_80: NotRequired[float | None]
-    """The share of them that lay inside their 80 % interval."""
+    """The share of readings inside their 80 % interval."""
     width_80: NotRequired[float | None]
     """The intervals' mean width, as a share of the median."""
     held_90: NotRequired[float | None]
-    """The same of 90 % intervals."""
+    """The share of readings inside their 90 % interval."""
     width_90: NotRequired[float | None]
-    """Their mean width."""
+    """The mean width of the 90 % intervals."""
     log_score: NotRequired[float | None]
-    """The mean log density of what was measured; more is better."""
+    """The mean log density of the readings; more is better."""
     error: NotRequired[float | None]
-    """The mean error of the median, as a share of what was measured."""
+    """The mean error of the median, as a share of the reading."""
     rank_correlation: NotRequired[float | None]
-    """Of what was predicted of the trials left with what they gave, from -1 to 1."""
+    """The correlation between predictions and readings of the remaining trials, from -1 to 1."""
     regret: NotRequired[float | None]
-    """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    """The difference between the best remaining trial and the one that it would have picked, as a share."""
     missed: NotRequired[float | None]
-    """Played in a lab from its start, what the best that it tried missed on average: 0 is the best at once, 1 what most
-    configurations are worth; null where the session measured too little."""
+    """The average gap between its best trial and the optimum in simulated lab sessions: 0 is the optimum at once, 1 the
+    value of most configurations. Null if the session has too few readings."""
     missed_live: NotRequired[float | None]
-    """The same played live, where each trial counts and not the best so far."""
+    """The same in simulated live sessions, where each trial counts and not only the best so far."""
 
 
 class SettingAnswer(TypedDict):
@@ -2117,52 +2120,51 @@ class SettingAnswer(TypedDict):
     value: int | float | str
     """In the server's own unit."""
     text: str
-    """The value as people write it."""
+    """The value in a readable form."""
     unit: str
-    """The server's own unit; empty where it has none."""
+    """The server's own unit; empty if it has none."""
     applies: Literal["immediate", "reload", "restart", "reboot"] | Literal["fixed"]
     """How a new value becomes active; `fixed` for a setting that cannot be changed."""
     source: str
     """The source of the value."""
     persisted: str | None
-    """Its text in the settings file that the agent writes; null where the file has none."""
+    """Its text in the settings file that the agent writes; null if the file does not contain it."""
     shadowed: str | None
-    """What outranks that file, so that a change would have no effect."""
+    """The place that overrides that file, so that a change would have no effect."""
     unreached: str | None
-    """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
+    """The roles, databases and tablespaces with their own value, which a change does not reach; null if none."""
     pending_restart: bool
-    """Whether another value becomes active at the next restart."""
+    """Whether a different value becomes active at the next restart."""
     not_active: str | None
-    """What the settings file has and the running server has not, with what makes it active; null where that is
-    nothing."""
+    """The value in the settings file that is not active, and the step that activates it; null if there is none."""
     range: str | None
-    """Where it is searched now; null where it stays as it is."""
+    """The range in which it is searched; null if it does not move."""
 
 
 class ShadowScoreAnswer(TypedDict):
-    """How good predictions were of readings that were taken then."""
+    """The accuracy of the predictions of later readings."""
 
     n: int
-    """How many."""
+    """The number."""
     held_90: float | None
     """The share of readings inside the 90 % interval."""
     width_90: float | None
     """The intervals' mean width, as a share of the median."""
     log_score: float | None
-    """The mean log density of what was measured; more is better."""
+    """The mean log density of the readings; more is better."""
     error: float | None
-    """The mean error of the median, as a share of what was measured."""
+    """The mean error of the median, as a share of the reading."""
 
 
 class ShareAnswer(TypedDict):
-    """What so many of the settings that change give."""
+    """The share of the gain that a number of changed settings gives."""
 
     settings: int
-    """How many: those of this line and of all lines before it."""
+    """The number of settings in this line and in all lines before it."""
     added: list[str]
-    """The settings that come in here; the first ones earn most."""
+    """The settings added in this line; the first lines contribute most."""
     share: float
-    """What they are predicted to give, as a share of what all of them are. Above 1: fewer would do better."""
+    """Their predicted gain as a share of the gain of all settings. Above 1, fewer settings are better."""
     low: float
     """The lower end of the share's 90 % interval, by the model."""
     high: float
@@ -2170,7 +2172,7 @@ class ShareAnswer(TypedDict):
 
 
 class StepAnswer(TypedDict):
-    """What is executed for one setting: a statement for the server, or a line of a file that its agent keeps."""
+    """A step for one setting: a statement for the server, or a line of a file that its agent maintains."""
 
     text: str
     """The statement, or the line."""
@@ -2181,94 +2183,94 @@ class StepAnswer(TypedDict):
 
 
 class SuiteAnswer(TypedDict):
-    """What the conformance suite, which Lutra's own parts pass, found of the parts that packages bring."""
+    """The result of the conformance suite, which Lutra's own parts pass, for the parts of packages."""
 
     state: Literal["passed", "failed", "not_run", "not_needed"]
-    """`not_needed` where no package brings a part; `not_run` before a score. One that failed, or was not run, neither
-    serves nor runs in the shadow."""
+    """`not_needed` if no package brings a part, `not_run` before a score. A version whose suite failed or was not run
+    neither serves nor runs in the shadow."""
     faults: list[str]
-    """What a part does not keep, or why the suite could not end; empty where it passed."""
+    """The failed requirements, or why the suite could not finish; empty if it passed."""
 
 
 class SymptomAnswer(TypedDict):
-    """Something that the windows show."""
+    """A symptom in the windows."""
 
     name: str
     """Its name."""
     kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
     """An outage, a danger, a setting at fault, time lost elsewhere, a setting that is large enough, or a note."""
     group: str
-    """What it belongs to."""
+    """The group."""
     strength: float
-    """From 0.3, where it begins, to 1; less than 1 at most where the evidence is indirect."""
+    """The strength, from 0.3, where the symptom begins, to 1; always below 1 if the evidence is indirect."""
     sentence: str
-    """What was seen, with its numbers."""
+    """The observation, with its numbers."""
     measured: float
     """The measure that `strength` comes from."""
     numbers: dict[str, int | float | str]
-    """Numbers that the measure, the sentence and the cures are made of, in bytes, milliseconds or plain."""
+    """The numbers in the measure, the sentence and the cures, in bytes, milliseconds or without a unit."""
     settings: list[str]
-    """The settings that it speaks of."""
+    """The settings concerned."""
     cures: list[CureAnswer]
-    """What it asks of them."""
+    """The recommended changes of the settings."""
     statements: list[str]
-    """What a person would execute, where no cure may be offered."""
+    """The statements for a person, if no cure may be offered."""
     threshold: str
-    """Where its bounds come from."""
+    """The origin of its bounds."""
     source: str
-    """The address of that."""
+    """The address of the origin."""
     follows: list[str]
-    """Symptoms that bring this one about: their cures come first."""
+    """Symptoms that can cause this one: their cures come first."""
     since: datetime | None
-    """Since when it shows; null before the service's first look at it."""
+    """When it was first seen; null before the service has looked."""
     gone_at: datetime | None
-    """Since when it does not show any more, where older windows of the time asked for still have it."""
+    """When it was gone, if only older windows of the requested time have it."""
     accepted: RiskAnswer | None
-    """Where somebody accepts it; null where it counts."""
+    """The acceptance; null if it is not accepted."""
 
 
 class SymptomsAnswer(TypedDict):
-    """The symptoms of a database and the windows that they rest on."""
+    """The symptoms of a database, and the windows on which they are based."""
 
     start: datetime | None
-    """The first moment of the windows; null where there are none."""
+    """The start of the windows; null if there are none."""
     end: datetime | None
-    """The last one."""
+    """The end of the windows."""
     windows: int
-    """How many windows they are."""
+    """The number of windows."""
     seconds: float
-    """How long they are together."""
+    """The total length of the windows."""
     symptoms: list[SymptomAnswer]
-    """Outages first, then dangers, then all others, the strongest first; at the end those that somebody accepts."""
+    """Outages first, then dangers, then all others, the strongest first; accepted symptoms at the end."""
     evaluated: int
-    """How many symptoms could be judged."""
+    """The number of judged symptoms."""
     not_judged: list[NotJudgedAnswer]
-    """Symptoms of this server of which something that they read is missing."""
+    """Symptoms of this server that cannot be judged because an input is missing."""
 
 
 class TokenAnswer(TypedDict):
     """A token, without its secret."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
-    """Whose it is, or what for."""
+    """The owner or the purpose."""
     scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
-    """What it may do."""
+    """The scopes."""
     database: str | None
-    """The only database that it reaches; null where it reaches all."""
+    """The only database that it reaches; null if it reaches all."""
     created_at: datetime
-    """When it was made."""
+    """When it was created."""
     revoked_at: datetime | None
-    """Since when it is no longer valid; null while it is."""
+    """When it was revoked; null while it is valid."""
     expires_at: datetime | None
-    """Until when it is valid; null: until it is revoked."""
+    """When it expires; null: it is valid until it is revoked."""
     last_used_at: datetime | None
-    """When it was last used, to the minute; null where it never was."""
+    """When it was last used, to the minute; null if never."""
 
 
 class TrialAnswer(TypedDict):
-    """One configuration that was tried, and what came of it."""
+    """A trial: one configuration and its result."""
 
     trial: int | None
     """Its number in the session, from 1."""
@@ -2312,17 +2314,17 @@ class TrialAnswer(TypedDict):
     configuration: dict[str, int | float | str] | None
     """The whole configuration, in the server's own units; null while it is being computed."""
     changes: list[ChangeAnswer] | None
-    """What it changes; null while it is being computed."""
+    """The changes; null while it is being computed."""
     reasons: list[ReasonAnswer] | None
     """Why each setting changes; null while it is being computed."""
     predictions: dict[str, PredictionAnswer]
-    """By metric, what it was predicted to give; empty before there was anything to predict from."""
+    """The predictions by metric; empty before there were readings to predict from."""
     curve: list[ShareAnswer]
-    """What share of its predicted gain few settings give, from none on; empty where no gain was predicted."""
+    """The share of the predicted gain by number of settings, beginning with none; empty if no gain was predicted."""
     measured: dict[str, float | str | None] | None
-    """By metric, what it gave; null where nothing was measured."""
+    """The readings by metric; null if nothing was measured."""
     ended_early: EndedEarlyAnswer | None
-    """Where its window was ended early, the bound that it gave instead; null where it was not."""
+    """The bound that replaces the reading if its window was ended early; null if it was not."""
     spent_s: float | None
     """The seconds from the directive to its end: change, warm-up and window; null before both."""
     failed: str | None
@@ -2335,58 +2337,58 @@ class TurningDown(TypedDict):
     """Empty: without a reason."""
 
     reason: NotRequired[str | None]
-    """Why. What was turned down is not proposed again until something that it depended on has changed."""
+    """The reason. A rejected change is not proposed again until the circumstances change."""
 
 
 class VerificationAnswer(TypedDict):
-    """The end of a lab's session: its finalists, measured in turns until it is known what to hand over."""
+    """The final verification of a lab session: its finalists, measured alternately until the result is certain."""
 
     rounds: int
-    """How many were begun."""
+    """The number of rounds begun."""
     finalists: list[FinalistAnswer]
-    """Each of another configuration."""
+    """The finalists, each with a different configuration."""
     verdict: Literal["best", "rule_based", "baseline"] | None
-    """Which of them is handed over; null while it is not known."""
+    """The finalist that is handed over; null while it is not known."""
     sentence: str
-    """What was found, with the gains and what three more rounds would read; empty while it is not known."""
+    """The result with the gains and their intervals for three more rounds; empty while it is not known."""
 
 
 class WindowAnswer(TypedDict):
     """An interval in which something was measured."""
 
     id: str
-    """Its id."""
+    """The id."""
     start: datetime
     """Its first moment."""
     end: datetime
     """The first moment after it."""
     metrics: dict[str, float]
-    """By name, in the unit of the name. What was not measured is absent."""
+    """The metrics by name, in the unit of the name. Unmeasured metrics are absent."""
     p99_source: Literal["driver", "histogram", "prometheus", "estimated", "probe", "activity", "log"] | None
-    """Where `p99_ms` comes from; `estimated` means computed, not measured."""
+    """The source of `p99_ms`; `estimated` means computed, not measured."""
     p99_of: Literal["statement", "transaction", "command"] | None
-    """What `p99_ms` is the latency of."""
+    """The unit of work whose latency `p99_ms` is."""
     busy: float
     """The share of its processor time that something else on the host took (steal, throttling, waiting for a disk, a
-    queue for its processors), beyond what is usual in the sixty windows before it. From 0.1 on judgements mark it; 0
-    where the host shows nothing."""
+    queue for its processors), beyond the usual level of the sixty windows before it. Judgements mark windows from 0.1
+    upward; 0 if the host shows nothing."""
     failure: str | None
-    """Why nothing could be measured; null where something was."""
+    """Why nothing could be measured; null if something was."""
     agent: str
     """The agent that measured it."""
     session: str | None
-    """The session whose trial it is."""
+    """The session of which it is a trial."""
     recommendation: str | None
     """The recommendation whose settings it measured."""
     windows: int
-    """How many windows it merges: more than one for old windows."""
+    """The number of windows that were merged into it: more than one for old windows."""
 
 
 class WorkloadAnswer(TypedDict):
-    """What a session, or an imported data set, left for others to learn from."""
+    """The result of a session, or of an imported data set, from which other sessions learn."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
     """The database's name."""
     engine: str
@@ -2394,52 +2396,52 @@ class WorkloadAnswer(TypedDict):
     metric: str
     """The objective's metric."""
     database: str | None
-    """The database; null for a data set that belongs to none."""
+    """The database; null for a data set without one."""
     session: str | None
-    """The session that it comes from: its history is that of the workload."""
+    """The session that produced the workload and has its history."""
     observations: int
-    """How many configurations were measured, or failed."""
+    """The number of configurations that were measured or failed."""
     created_at: datetime
-    """When it became known."""
+    """When it was created."""
     changed_at: datetime
-    """When something changed of it last."""
+    """When it last changed."""
     teaches: bool
-    """Whether others learn from it: it was fitted, and was not merged into another one."""
+    """Whether other sessions can learn from it: it was fitted and not merged into another workload."""
     merged_into: str | None
-    """The workload of the same database that says the same, and stays in its place."""
+    """The equivalent workload of the same database into which it was merged."""
     signature: dict[str, list[float]]
-    """Of each counter that tells workloads apart, the deciles from the least to the greatest reading; empty before
-    it was fitted."""
+    """The deciles of each counter that distinguishes workloads, from the least to the greatest reading; empty before it
+    was fitted."""
     context: dict[str, int | float | str]
     """The circumstances: version, hardware, load and the like."""
     lessons: dict[str, LessonAnswer]
-    """What it taught, by metric, the objective's first; empty before it was fitted."""
+    """The lessons by metric, the objective's first; empty before it was fitted."""
 
 
 class WorkloadHistoryAnswer(TypedDict):
-    """What was measured of a workload: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+    """The measurements of a workload: `lutra_models.serial.history_from_dict` turns them into a `History`."""
 
     format: int
     """The version of this document's format."""
     knobs: list[dict[str, Any]]
     """The settings that are searched, each with its domain."""
     objective: dict[str, Any]
-    """What is to become better."""
+    """The metric to improve."""
     limits: list[dict[str, Any]]
-    """What must hold besides."""
+    """Limits on other metrics."""
     observations: list[dict[str, Any]]
     """Every measured or failed trial, in the order in which they were measured."""
     pending: list[dict[str, int | float | str]]
-    """Configurations that are proposed and not yet measured."""
+    """Configurations that are proposed but not yet measured."""
     current: dict[str, int | float | str] | None
-    """The configuration that is active."""
+    """The active configuration."""
     starts: list[dict[str, int | float | str]]
-    """Configurations that are worth trying early."""
+    """Configurations to try early."""
     context: dict[str, Any]
-    """What was the same all along: version, hardware and the like."""
+    """The constant circumstances: version, hardware and the like."""
     answers: dict[str, list[list[Any]]]
-    """By setting, pairs of a number that was asked for and the number that the server set."""
+    """For each setting, pairs of a requested number and the number that the server set."""
     baseline: dict[str, int | float | str] | None
-    """The configuration that was active when the session began: changes are counted from it."""
+    """The configuration at the start of the session: changes are counted from it."""
     aim: dict[str, Any] | None
-    """What `objective` is computed from, under several loads."""
+    """The readings from which `objective` is computed, under several loads."""

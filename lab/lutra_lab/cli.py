@@ -24,7 +24,7 @@ class Stopped(Exception):
 
 @click.group()
 def lab() -> None:
-    """Scratch database servers, gone when the command ends."""
+    """Scratch database servers, removed when the command ends."""
 
 
 def _command(kind: type[ScratchServer]) -> click.Command:
@@ -37,14 +37,14 @@ def _command(kind: type[ScratchServer]) -> click.Command:
 
     folder = click.Path(path_type=Path)
     parameters = [
-        click.Option(["--dir", "directory"], type=folder, required=True, help="A folder to be made for it."),
+        click.Option(["--dir", "directory"], type=folder, required=True, help="The folder to create for the server."),
         click.Option(["--scale"], type=click.IntRange(min=1), help=kind.lab.scale),
         click.Option(
             ["--example"],
             is_flag=True,
-            help="Fill it with several times what its default cache holds, as `lutra demo` does.",
+            help="Fill the server with several times the size of its default cache, as `lutra demo` does.",
         ),
-        click.Option(["--port"], type=click.IntRange(1, 65535), help="Default: a free one."),
+        click.Option(["--port"], type=click.IntRange(1, 65535), help="The port.  [default: a free one]"),
         click.Option(["--set", "options"], multiple=True, metavar="NAME=VALUE", help="A line for the server's file."),
     ]
     if kind.lab.programs is not None:
@@ -56,7 +56,7 @@ def _command(kind: type[ScratchServer]) -> click.Command:
 def _about(kind: type[ScratchServer]) -> str:
     return (
         f"Start a {kind.title}, print one JSON line about it, and run until SIGTERM, SIGINT or the end of stdin.\n\n"
-        "The line holds what an agent's file needs; where the server was filled, `driver` is a [driver] section for it."
+        "The line contains the values for an agent's file. If the server was filled, `driver` is its [driver] section."
     )
 
 

@@ -40,9 +40,7 @@ def extended(own: Iterable[T], group: str, name: Callable[[T], str]) -> tuple[T,
     found: tuple[T, ...] = (*own, *installed(group))
     twice = sorted(n for n, count in Counter(map(name, found)).items() if count > 1)
     if twice:
-        raise BrokenExtension(
-            f"{group}: there are two called {', '.join(twice)}; uninstall the package that brings one"
-        )
+        raise BrokenExtension(f"{group}: two have the name {', '.join(twice)}; uninstall the package that brings one")
     return found
 
 
@@ -106,7 +104,7 @@ def plugged(group: str, name: str) -> Any:
 def _found(group: str, name: str) -> EntryPoint | None:
     found = list(entry_points(group=group, name=name))
     if len(found) > 1:
-        raise BrokenExtension(f"{group}: there are two called {name}; uninstall the package that brings one")
+        raise BrokenExtension(f"{group}: two have the name {name}; uninstall the package that brings one")
     return found[0] if found else None
 
 

@@ -96,7 +96,7 @@ GUARDS: tuple[Guard, ...] = (
         "at_most",
         "times_baseline",
         Guardrail(2.0, 30.0),
-        "p99 is at most so many times what it was",
+        "p99 is at most `limit` times its baseline",
         error="p99_error_share",
         slows=3.0,
     ),
@@ -106,7 +106,7 @@ GUARDS: tuple[Guard, ...] = (
         "at_least",
         "times_baseline",
         Guardrail(0.5, 60.0),
-        "statements (else transactions) per second are at least this fraction of what they were",
+        "statements (or else transactions) per second are at least `limit` times their baseline",
         slows=1.0,
     ),
     Guard(
@@ -115,7 +115,7 @@ GUARDS: tuple[Guard, ...] = (
         "at_most",
         "above_baseline",
         Guardrail(0.05, 30.0),
-        "of all transactions (else statements) the share that fails is at most so much above what it was",
+        "the share of failed transactions (or else statements) is at most `limit` above its baseline",
     ),
     Guard(
         "memory",
@@ -123,7 +123,7 @@ GUARDS: tuple[Guard, ...] = (
         "at_least",
         "absolute",
         Guardrail(0.03, 20.0),
-        "of the memory that the server may use, this share is free or can be freed",
+        "at least the share `limit` of the memory that the server may use is free or can be freed",
     ),
     Guard(
         "replication_lag",
@@ -131,7 +131,7 @@ GUARDS: tuple[Guard, ...] = (
         "at_most",
         "absolute",
         Guardrail(60.0, 60.0),
-        "the slowest replica is at most so many seconds behind",
+        "the slowest replica is at most `limit` seconds behind",
     ),
     Guard(
         "disk",
@@ -139,7 +139,7 @@ GUARDS: tuple[Guard, ...] = (
         "at_least",
         "absolute",
         Guardrail(256.0 * 2**20, 10.0),
-        "the data's disk has at least so many bytes free",
+        "the data's disk has at least `limit` bytes free",
     ),
     Guard(
         "unreachable",
@@ -147,7 +147,7 @@ GUARDS: tuple[Guard, ...] = (
         "at_most",
         "absolute",
         Guardrail(0.0, 60.0),
-        "the server answers (1 where it does not)",
+        "the server answers (the value is 1 if it does not)",
     ),
 )
 

@@ -91,9 +91,9 @@ class Observation:
         set_(self, "bounds", {str(n): _measured(n, v) for n, v in (bounds or {}).items()})
         both = sorted(self.bounds.keys() & self.metrics.keys())
         if both:
-            raise ValueError(f"{', '.join(both)}: a bound is no value, and both were given")
+            raise ValueError(f"{', '.join(both)}: give either a bound or a value, not both")
         if failure is not None and self.bounds:
-            raise ValueError(f"what failed ({failure}) has no bounds")
+            raise ValueError(f"a failure ({failure}) has no bounds")
         if failure is None and not metrics and not self.bounds:
             raise ValueError(
                 "an observation without metrics is a failure: use Observation.failed(configuration, reason)"
@@ -215,7 +215,7 @@ class History:
         neither.
         """
         if (measured is None) == (failure is None):
-            raise ValueError(f"tell what was measured, or the failure: got {measured!r} and {failure!r}")
+            raise ValueError(f"give either measurements or a failure: got {measured!r} and {failure!r}")
         if failure is not None:
             made = Observation.failed(configuration, failure, **more)
         else:

@@ -76,7 +76,9 @@ class Number:
         if self.serves is not None:
             low, high = self.serves
             if not self.low <= low < high <= self.high:
-                raise ValueError(f"what serves lies in the range, got {low} to {high} of {self.low} to {self.high}")
+                raise ValueError(
+                    f"the sensible range must lie in the range, got {low} to {high} of {self.low} to {self.high}"
+                )
             object.__setattr__(self, "serves", (low, high))
 
     def __contains__(self, value: object) -> bool:

@@ -25,9 +25,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class MaintenanceWindow:
-    """On each of `weekdays` from `start` ("HH:MM" by the clocks of `zone`) for `minutes`, past midnight too.
-
-    A zone that this machine does not know is no error here: the window then never opens on it.
+    """On each of `weekdays` from `start` ("HH:MM" in the time zone `zone`) for `minutes`, across midnight if necessary.
+    A zone that this machine does not know is not an error: the window then never opens there.
     """
 
     weekdays: tuple[Weekday, ...]
@@ -79,7 +78,7 @@ def closed(windows: Iterable[MaintenanceWindow], now: datetime) -> str | None:
         return None
     upcoming = following(windows, now)
     if upcoming is None:
-        return f"this machine knows none of the time zones {', '.join(w.zone for w in windows)}"
+        return f"this machine has none of the time zones {', '.join(w.zone for w in windows)}"
     return f"the next maintenance window begins at {upcoming.start.isoformat()}"
 
 
@@ -98,7 +97,7 @@ def duration(text: str) -> timedelta:
     """Such as 90d, 12h, 30m or 45s. Raises ValueError."""
     found = re.fullmatch(r"(\d{1,6})([smhd])", text, re.ASCII)
     if found is None:
-        raise ValueError(f"{text!r} is no duration: write 90d, 12h, 30m or 45s")
+        raise ValueError(f"{text!r} is not a duration: write 90d, 12h, 30m or 45s")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 

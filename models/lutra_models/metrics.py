@@ -85,7 +85,7 @@ class Objective:
         if right is None or right == self.goal:
             return None
         less = "less" if right == "minimize" else "more"
-        return f"{self.metric}: {less} of it is better, so the goal is {right}, got {self.goal}"
+        return f"{self.metric}: {less} of it is better, so the goal must be {right}, got {self.goal}"
 
     def gain(self, value: float) -> float:
         """Larger is better."""

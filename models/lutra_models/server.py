@@ -60,14 +60,14 @@ class ServerSetting:
 
 @dataclass(frozen=True)
 class Host:
-    """What the server may use: container and cgroup limits where they are narrower than the machine; and what kind of
-    machine that is. What the host does not tell is None.
+    """The resources that the server may use, with container and cgroup limits if they are narrower than the machine,
+    and the kind of machine. Facts that the host does not report are None.
     """
 
     memory_bytes: int
     cores: float
     disk_bytes: int | None = None
-    """The disk size that the formulas use: the data disk's size, or less where it is nearly full."""
+    """The disk size that the formulas use: the data disk's size, or less if it is nearly full."""
     rotational: bool | None = None
     """A spinning disk; None where nobody knows, as on most virtual machines."""
     kernel: str | None = None
@@ -90,11 +90,11 @@ class Host:
     shm_bytes: int | None = None
     """The size of the server's /dev/shm."""
     open_files: int | None = None
-    """How many files the server's process may have open."""
+    """The limit of open files of the server's process."""
     tasks: int | None = None
-    """How many processes and threads the server's control group leaves it."""
+    """The limit of processes and threads in the server's control group."""
     write_iops: int | None = None
-    """How many writes a second the server's control group lets it ask of the data's disk."""
+    """The limit of writes per second to the data's disk in the server's control group."""
 
     @property
     def usable_bytes(self) -> int:
@@ -117,7 +117,7 @@ class Host:
             raise ValueError(f"{long[0]} must have 1 to {LONGEST_FACT} characters, got {len(self.kind[long[0]])}")
         if not (0 < self.memory_bytes <= LARGEST_BYTES and 0 < self.cores <= MOST_CORES):
             raise ValueError(
-                f"memory and cores must be positive, and no more than {LARGEST_BYTES} and {MOST_CORES:g}, "
+                f"memory and cores must be positive, and at most {LARGEST_BYTES} and {MOST_CORES:g}, "
                 f"got {self.memory_bytes} and {self.cores}"
             )
         for name in ("disk_bytes", "others_bytes", "resident_bytes", *LIMITS):

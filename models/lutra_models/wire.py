@@ -44,7 +44,7 @@ Line = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator
 
 def _reading(value: float) -> float:
     if not 0 <= value <= LARGEST_READING:
-        raise ValueError("a metric is a finite number from 0 to 1e18; leave out what was not measured")
+        raise ValueError("a metric is a finite number from 0 to 1e18; omit metrics that were not measured")
     return value
 
 
@@ -92,7 +92,7 @@ Code = Annotated[ApplyCode, WithJsonSchema({"type": "string", "enum": [*ApplyCod
 
 
 class Rules(_Wire):
-    """What the operator has set on the service for this database; the agent keeps it on its own disk.
+    """The operator's rules on the service for this database; the agent keeps them on its own disk.
 
     `guardrails` tighten those of the agent's own file.
     """
@@ -121,16 +121,17 @@ class EndedEarly(_Wire):
 
 
 class Directive(_Wire):
-    """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
+    """Apply `settings`. A directive is carried out once: an id that was already answered is not carried out again.
 
     `settings` is name → value in the server's own unit. `restore` marks settings that the database ran with before.
-    `rollback` undoes a change that the agent reported as applied, or leads back to what was active when the session
-    began or measured better since: it needs no confirmation and, in the agent, no maintenance window, and no guard
-    undoes it. (The service hands out a rollback that nobody asked for only within one.) Both hold only where
-    the agent has these settings on its own disk; otherwise the directive is a new change. `measure` asks an agent in
-    lab mode to run its driver afterwards and to report that window as `measures`: under each of `loads` in turn, or
-    where none is named under the driver's own. The driver's own may be ended early where it cannot come to
-    `must_reach`. `expects` is the server that the settings were chosen for; another one refuses them.
+    `rollback` undoes a change that the agent reported as applied, or restores settings from the start of the session
+    or settings that measured better since. A rollback needs no confirmation and, in the agent, no maintenance window,
+    and no guard undoes it. (The service hands out an automatic rollback only within a window.) `restore` and `rollback`
+    take effect only if the agent has these settings on its own disk; otherwise the directive is a new change.
+    `measure` asks an agent in lab mode to run its driver afterwards and to report that window as `measures`: under each
+    of `loads` in turn, or under the driver's own load if none is named. A window under the driver's own load may be
+    ended early if it cannot reach `must_reach`. `expects` is the server for which the settings were chosen; any other
+    server refuses them.
     """
 
     id: Identifier
@@ -148,10 +149,8 @@ class Directive(_Wire):
 
 
 class Outcome(_Wire):
-    """What really happened to a directive, with the settings that are active now.
-
-    A change that was applied with a `confirm_by` is provisional: `confirmed` or `reverted` follows, by then at the
-    latest, whether the service is there or not.
+    """The actual result of a directive, with the settings that are now active. A change that was applied with a
+    `confirm_by` is provisional: `confirmed` or `reverted` follows by that time, even if the service is away.
     """
 
     directive: Identifier
@@ -165,10 +164,9 @@ class Outcome(_Wire):
 
 
 class GuardEvent(_Wire):
-    """A guard fired: `value` was beyond `bound` for `held_s` seconds.
-
-    The bound comes from the limit and, where the guard has one, the baseline. `directive` is the change that was taken
-    back for it, None where no change of the agent's was under way.
+    """A guard fired: `value` was beyond `bound` for `held_s` seconds. The bound comes from the limit and, if the guard
+    uses one, the baseline. `directive` is the change that was undone because of it, None if the agent had no change in
+    progress.
     """
 
     id: Identifier
@@ -203,10 +201,9 @@ class HostRollback(_Wire):
 
 
 class AgentStatus(_Wire):
-    """What the agent says of itself: the most it will ever do, what it could not do, and what it watches.
-
-    `provisional` is the directive whose change is not confirmed yet. `loads` are those of its driver that have a name.
-    `ends_early` says that it knows `must_reach`.
+    """The agent's status: its strongest mode, its problems and its guardrails. `provisional` is the directive whose
+    change is not confirmed yet. `loads` are the named loads of its driver. `ends_early` means that it supports
+    `must_reach`.
     """
 
     version: Identifier | Text = ""
@@ -224,12 +221,11 @@ class AgentStatus(_Wire):
 
 
 class Report(_Wire):
-    """One numbered message of one agent: a window's metrics, the server's facts, outcomes of directives.
-
-    `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent
-    in a heartbeat. `texts` are names of objects of the database at the window's end. `measures` names the directive
-    whose configuration this window measured, `failure` why nothing could be measured under it, and `ended_early`
-    that its window was ended before its time. `rolled_back` are rollbacks on the host that no report held before.
+    """One numbered message of one agent: a window's metrics, the server's facts, outcomes of directives. `settings` is
+    present if `settings_hash` changed or the service requested it; `window` and `metrics` are absent in a heartbeat.
+    `texts` are names of database objects at the window's end. `measures` names the directive whose configuration this
+    window measured. `failure` says why it could not be measured, and `ended_early` has the bound of a window that was
+    ended early. `rolled_back` are rollbacks on the host that no earlier report contained.
     `p99_source` and `p99_of` describe `metrics["p99_ms"]`, and are required with it.
     """
 
@@ -276,13 +272,13 @@ class Report(_Wire):
         if ended is None:
             return
         if self.measures is None or self.window is None or not self.metrics:
-            raise ValueError("ended_early needs measures, and the window with what was counted in it")
+            raise ValueError("ended_early needs measures, and the window with its counters")
         if ended.metric in self.metrics:
-            raise ValueError(f"{ended.metric}: a window that was ended early has a bound and no value")
+            raise ValueError(f"{ended.metric}: a window that was ended early has a bound instead of a value")
 
 
 class Receipt(_Wire):
-    """The service's answer to a report. `directive` is the current one, also after a duplicate."""
+    """The service's answer to a report. `directive` is the current one, even after a duplicate."""
 
     protocol: int = PROTOCOL
     duplicate: bool = False

@@ -30,38 +30,36 @@ PR_SET_PDEATHSIG = 1
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("lutra-notebooks"),
     show_default=True,
-    help="Where your copies of the notebooks are. Those that are missing are copied there; others stay as they are.",
+    help="The folder for your copies of the notebooks. Missing ones are added; existing ones are not changed.",
 )
 @click.option(
     "--scope",
     type=click.Choice(["read", "models"]),
     default="read",
     show_default=True,
-    help="What the notebooks may do with the token that is made for them: `models` lets 05 score and promote.",
+    help="The scope of the token that is created for the notebooks: `models` lets 05 score and promote.",
 )
 @click.argument("jupyter", nargs=-1, type=click.UNPROCESSED)
 def notebook(folder: Path, scope: Scope, jupyter: tuple[str, ...]) -> None:
-    """Open the data scientist's notebooks in JupyterLab.
+    """Open the notebooks for data scientists in JupyterLab.
 
     \b
-    00_my_session  one session: the best so far, what was tried where, what it cost
-    01_workloads   the fleet's workloads: a map, signatures, which resemble which
-    02_settings    what matters: gains of settings, slices, interactions
-    03_forecasts   were we right: intervals and hit rate, by engine and over time
-    04_retrain     options, a surrogate of your own, a race against the champion
+    00_my_session  one session: the best so far, the trials, the cost
+    01_workloads   the fleet's workloads: a map, signatures, similarity
+    02_settings    influential settings: gains, slices, interactions
+    03_forecasts   accuracy of forecasts: intervals and hit rate, by engine and over time
+    04_retrain     options, your own surrogate, a race against the champion
     05_promote     promote a model version, watch it in the shadow, roll back
     06_my_table    a table of your own, without a service
 
-    They read a running service by LUTRA_URL (http://127.0.0.1:8000 where it is not set). Where LUTRA_TOKEN is not set,
-    they get a token of their own, which this command makes in the service's database (LUTRA_DATABASE_URL) and revokes
-    when it ends, as it ends JupyterLab. So run it where the service runs, or set LUTRA_TOKEN.
+    The notebooks read a running service at LUTRA_URL (default: http://127.0.0.1:8000). If LUTRA_TOKEN is not set, this
+    command creates a token in the service's database (LUTRA_DATABASE_URL). When the command ends, it ends JupyterLab
+    and revokes the token. Run it where the service runs, or set LUTRA_TOKEN.
 
-    What follows `--` goes to JupyterLab: lutra notebook -- --no-browser --port 8889
+    Arguments after `--` are passed to JupyterLab: lutra notebook -- --no-browser --port 8889
     """
     if importlib.util.find_spec("jupyterlab") is None:
-        raise click.ClickException(
-            f"JupyterLab is not installed beside Lutra: {sys.executable} -m pip install jupyterlab"
-        )
+        raise click.ClickException(f"JupyterLab is not installed: {sys.executable} -m pip install jupyterlab")
     with _ended_by_signals():
         for copy in filled(folder):
             click.echo(f"copied {copy}")

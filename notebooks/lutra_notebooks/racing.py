@@ -101,11 +101,11 @@ def _told(one: Comparison) -> str:
         return one.verdict
     if one.needed is None:
         return (
-            "undecided: 1,000 sessions more might not tell"
+            "undecided: 1,000 more sessions might not be enough"
             if one.sessions > 1
             else "undecided: one session tells nothing"
         )
-    return f"undecided: needs some {one.needed} more sessions to tell"
+    return f"undecided: needs some {one.needed} more sessions to decide"
 
 
 def race(history: History, entrants: Mapping[str, Options], trials: int = 12, seeds: int = 6) -> pd.DataFrame:

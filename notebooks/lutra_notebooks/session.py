@@ -164,7 +164,7 @@ def told(table: pd.DataFrame, best: pd.DataFrame) -> str:
     whole = float(table[["measuring", "changing", "waiting"]].to_numpy().sum())
     share = float(table.measuring.sum()) / whole if whole else 0.0
     failed, early = (int((table.state == state).sum()) for state in ("failed", "ended early"))
-    parts = [f"{len(table)} trials in {whole:.0f} minutes, of which {share:.0%} went into measuring"]
+    parts = [f"{len(table)} trials in {whole:.0f} minutes, of which {share:.0%} were spent on measuring"]
     parts += [f"{failed} failed"] * bool(failed) + [f"{early} were ended early"] * bool(early)
     if len(best):
         middle, low, high = best.iloc[-1][["median", "low", "high"]]

@@ -61,21 +61,21 @@ def _mendable(error: Exception) -> str | None:
     if isinstance(error, UnusableUrl | NewerSchema):
         return f"LUTRA_DATABASE_URL: {error}"
     if isinstance(error, ArgumentError):  # its message holds the URL, and that a password
-        return f"LUTRA_DATABASE_URL is no URL of a database; it begins with {URLS}"
+        return f"LUTRA_DATABASE_URL is not a database URL; it must begin with {URLS}"
     return None
 
 
 @click.group(cls=Commands)
 @click.version_option(package_name="lutra-service")
 def main() -> None:
-    """Lutra recommends database settings, and predicts the p99 and QPS that they give."""
+    """Lutra recommends database settings, and predicts their p99 and QPS."""
 
 
 @main.command()
 @click.option("--host", help="Address to listen on. [default: LUTRA_HOST or 127.0.0.1]")
 @click.option("--port", type=click.IntRange(1, 65535), help="[default: LUTRA_PORT or 8000]")
 def serve(host: str | None, port: int | None) -> None:
-    """Run the service. It listens on loopback; anywhere else it needs TLS."""
+    """Run the service. It listens on loopback; any other address needs TLS."""
     settings = _settings()
     given = {k: v for k, v in (("host", host), ("port", port)) if v is not None}
     settings = settings.model_copy(update=given)
@@ -109,10 +109,10 @@ def migrate() -> None:
 @main.command()
 @click.option("--days", type=click.FloatRange(0, min_open=True), help="[default: LUTRA_RETENTION_DAYS or 14]")
 def prune(days: float | None) -> None:
-    """Merge old windows and delete what nothing needs any more, as the service does every hour.
+    """Merge old windows and delete unneeded rows, as the service does every hour.
 
-    Windows older than DAYS become one per configuration; a trial's own measurement stays. The inputs of older
-    recommendations are deleted: `lutra replay` then computes only newer ones again.
+    Windows older than DAYS are merged into one per configuration; a trial's own measurement is kept. The inputs of
+    older recommendations are deleted: `lutra replay` can then recompute only newer ones.
     """
     from datetime import timedelta
 
@@ -128,7 +128,7 @@ def prune(days: float | None) -> None:
 @main.command()
 @click.argument("recommendation")
 def replay(recommendation: str) -> None:
-    """Compute a recommendation again from its stored input, and compare every bit."""
+    """Recompute a recommendation from its stored input, and compare every bit."""
     from lutra_models.errors import LutraError
 
     from lutra_service.app.jobs.replay import stored_answer
@@ -147,7 +147,7 @@ def replay(recommendation: str) -> None:
     try:
         again = worker.run(request.task, request.payload)
     except (LutraError, WorkerLost, NoWorker) as error:
-        raise click.ClickException(f"{recommendation} could not be computed again: {error}") from error
+        raise click.ClickException(f"{recommendation} could not be recomputed: {error}") from error
     finally:
         worker.close()
     different = [name for name, value in answered.items() if json.loads(json.dumps(again[name])) != value]

@@ -64,7 +64,8 @@ def refusal_to_listen(settings: Settings) -> str | None:
         taken = error.errno == errno.EADDRINUSE
         who = f"stop what listens there (`ss -ltnp 'sport = :{settings.port}'` names it), or " if taken else ""
         return (
-            f"nothing can listen on {place}: {error.strerror}: {who}name another address by LUTRA_HOST and LUTRA_PORT"
+            f"nothing can listen on {place}: {error.strerror}: {who}set a different address with "
+            "LUTRA_HOST and LUTRA_PORT"
         )
     return None
 

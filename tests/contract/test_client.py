@@ -41,7 +41,7 @@ def test_each_answer_has_its_moments_in_one_way() -> None:
 def test_an_id_stays_within_its_part_of_the_path() -> None:
     get = operations.Databases.get
     assert get.request("../tokens?x=1").path == "/v1/databases/..%2Ftokens%3Fx%3D1"
-    with pytest.raises(ValueError, match="database: an id is no empty text"):
+    with pytest.raises(ValueError, match="database: an id must not be empty"):
         get.request("")
 
 

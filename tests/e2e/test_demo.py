@@ -62,8 +62,8 @@ def test_the_demo_tunes_a_real_server_and_tells_its_figures(
     assert found[holds]["configuration"] == told["handed_over"]
     assert holds == "default" or len(found[holds]["measured"]) >= 3
     assert told["sentence"] in done.stdout
-    assert ("Nothing to paste" in done.stdout) == (holds == "default")
-    assert "intervals that held" in done.stdout
+    assert ("No statements" in done.stdout) == (holds == "default")
+    assert "intervals that contained" in done.stdout
     assert f"export LUTRA_DATABASE_URL=sqlite:///{kept / 'lutra.db'}" in done.stdout
     store = Store(make_engine(f"sqlite:///{kept / 'lutra.db'}"))
     (workload,) = store.read(lambda unit: unit.workloads.listed(2, None))

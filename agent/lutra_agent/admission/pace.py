@@ -25,9 +25,9 @@ def require(pace: Pace, state: State, restart: bool, now: datetime) -> None:
     made = _within_the_hour(state, now)
     restarts = [at for at, restarted in made if restarted]
     if len(made) >= pace.changes:
-        raise Deferred(f"{len(made)} changes within an hour, agent.changes_per_hour allows no more: this one waits")
+        raise Deferred(f"{len(made)} changes within an hour, the maximum of agent.changes_per_hour: this change waits")
     if restart and len(restarts) >= pace.restarts:
-        raise Deferred(f"{len(restarts)} restarts within an hour, restart.per_hour allows no more: this one waits")
+        raise Deferred(f"{len(restarts)} restarts within an hour, the maximum of restart.per_hour: this change waits")
 
 
 def record(state: State, restart: bool, now: datetime) -> None:

@@ -69,10 +69,10 @@ def make_plan(
     shadowed = [f"{n} ({by})" for n, by in outranked.items() if by]
     if shadowed:
         raise ApplyRefused(
-            ApplyCode.SETTING_SHADOWED, f"outranked, so a change would have no effect: {', '.join(shadowed)}"
+            ApplyCode.SETTING_SHADOWED, f"overridden, so a change would have no effect: {', '.join(shadowed)}"
         )
     if rebooting := [c.name for c in plan.changes if c.applies == "reboot"]:
-        message = f"needs a reboot of the host, which is left to its operator: {', '.join(rebooting)}"
+        message = f"needs a reboot of the host, which only its operator can do: {', '.join(rebooting)}"
         raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, message)
     alike = [a for a in past.configurations if leads_to(live, plan.changes, a)]
     # What others took meanwhile, a new proposal does not get back by being an old one.
@@ -110,7 +110,7 @@ def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
     """
     if not (bounds.baseline or bounds.mode == "lab" or plan.returns):
         raise Deferred(
-            f"{directive.id} waits: its effect is judged against {BASELINE_WINDOWS} windows measured before it"
+            f"{directive.id} waits: its effect is compared with {BASELINE_WINDOWS} windows measured before it"
         )
 
 
@@ -121,7 +121,7 @@ def require_able(plan: Plan, sources: Sequence[SettingSource], control: ServerCo
     if missing or not found.may_reload:
         what = ", ".join(missing) or "the reload"
         how = " ".join(found.remedies) or found.explanation
-        raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, f"not the agent's to change: {what}. {how}")
+        raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, f"the agent may not change this: {what}. {how}")
     if plan.restart and not control.may_restart:
         raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, "restart.command is not configured")
     kept = (s for s, _ in by_source(sources, plan.names) if s.keeps_file)
@@ -144,7 +144,7 @@ def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime
 
     if directive.expects is not None and (changed := directive.expects.differences(identity(server))):
         raise ApplyRefused(
-            ApplyCode.SERVER_CHANGED, f"not the server that these settings are for: {'; '.join(changed)}"
+            ApplyCode.SERVER_CHANGED, f"not the server for which these settings were chosen: {'; '.join(changed)}"
         )
 
 
@@ -152,7 +152,7 @@ def _one_at_a_time(directive: Directive, bounds: Bounds) -> None:
     if bounds.unconfirmed is not None:
         raise ApplyRefused(ApplyCode.NOT_CONFIRMED, f"{bounds.unconfirmed} is not confirmed yet: one change at a time")
     if bounds.firing and not bounds.measures(directive):
-        raise ApplyRefused(ApplyCode.GUARDRAIL, f"a guard fires already: {', '.join(bounds.firing)}")
+        raise ApplyRefused(ApplyCode.GUARDRAIL, f"a guard is firing: {', '.join(bounds.firing)}")
 
 
 def _may_restart(directive: Directive, plan: Plan, bounds: Bounds, now: datetime) -> None:
@@ -219,7 +219,7 @@ def _keeps_commits(live: LiveSettings, plan: Plan, lasting: Sequence[Active]) ->
     if lossy:
         raise ApplyRefused(
             ApplyCode.DURABILITY_NOT_ALLOWED,
-            f"may lose committed data: {', '.join(lossy)}; agent.durability = true in the agent's own file allows it",
+            f"can lose committed data: {', '.join(lossy)}; agent.durability = true in the agent's own file allows it",
         )
 
 

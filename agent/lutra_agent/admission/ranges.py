@@ -12,7 +12,7 @@ from lutra_models.server import Policy
 from lutra_agent.admission.past_configurations import Active, values_of
 from lutra_agent.errors import ApplyRefused
 
-REMEDY = "agent.ranges = 'server' in the agent's own file allows what the server takes"
+REMEDY = "agent.ranges = 'server' in the agent's own file allows every value that the server accepts"
 
 
 def within_ranges(live: LiveSettings, changes: Iterable[Change], known: Sequence[Active]) -> None:
@@ -25,7 +25,7 @@ def within_ranges(live: LiveSettings, changes: Iterable[Change], known: Sequence
         own = {r[change.name]: r for r in references}
         domains = [_domain(live, change.name, together, reference) for reference in own.values()]
         if not any(_inside(change.after, domain) for domain in domains):
-            problem = f"{change.name}: {change.after_text} is outside {domains[0]}, where the catalogue searches"
+            problem = f"{change.name}: {change.after_text} is outside {domains[0]}, the range of the catalogue"
             raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{problem}; {REMEDY}")
 
 
@@ -40,7 +40,7 @@ def _domain(live: LiveSettings, name: str, together: frozenset[str], reference: 
                 return space[name].domain
     except InvalidConfiguration as error:
         raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{error}; {REMEDY}") from error
-    raise AssertionError(f"{name} is alone in a space without it")
+    raise AssertionError(f"{name} is the only setting")
 
 
 def _inside(value: Value, domain: Domain) -> bool:

@@ -59,7 +59,7 @@ class Applier:
         except ApplyFailed as error:
             if not preferred or preferred == own or error.code is not ApplyCode.NOT_ACTIVE_AFTER_APPLY:
                 raise
-            log.warning("the baseline's own texts give other values by now (%s): setting the values themselves", error)
+            log.warning("the baseline's own texts now give different values (%s): setting the values themselves", error)
             return self._attempt(plan, restarting, own)
 
     def _attempt(self, plan: Plan, restarting: Callable[[], object], steps: Sequence[Step]) -> str:

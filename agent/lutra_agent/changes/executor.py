@@ -73,7 +73,7 @@ class DirectiveExecutor:
         """What really happened, whatever a server, a file or an operator may do. Raises Deferred."""
         changes = self._changes.load()
         if changes.in_hand is not None:
-            raise Deferred(f"{changes.in_hand.directive} is still to be undone")
+            raise Deferred(f"{changes.in_hand.directive} has not been undone yet")
         watched = changes.watched
         if watched is not None and watched.directive == directive.id and watched.outcome is not None:
             return watched.outcome
@@ -109,7 +109,7 @@ class DirectiveExecutor:
                 ApplyCode.DID_NOT_START if record.restarted and not self._control.up() else ApplyCode.INTERNAL_ERROR
             )
             self._changes.write_or_hold(UndoBegun(record.directive, code, "the agent ended while it carried this out"))
-        log.warning("directive %s: restoring what was active before: %s", record.directive, record.words_back)
+        log.warning("directive %s: restoring the previous settings: %s", record.directive, record.words_back)
         return self._restore(record.names)
 
     def undo(self, change: ChangeRecord, code: ApplyCode, message: str) -> Outcome:
@@ -143,7 +143,7 @@ class DirectiveExecutor:
         try:
             self._changes.write_or_hold(Restored(outcome))
         except IllegalEvent as error:
-            log.warning("an operator's rollback was faster: %s", error)
+            log.warning("an operator's rollback came first: %s", error)
         return outcome
 
     def _answer(self, directive: Directive, outcome: Outcome, supersedes: bool = False) -> Outcome:

@@ -17,8 +17,8 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailab
 from lutra_agent.state.snapshot import Snapshots, texts_in
 
 NOT_OURS = (
-    "the server is down, and its settings file is not the agent's to restore: it was not taken, or its folder holds "
-    "another server's data by now; start the server by hand, and the agent restores its settings by statements"
+    "the server is down, and the agent may not restore its settings file: it was not saved, or its folder holds "
+    "another server's data; start the server by hand, and the agent restores its settings by statements"
 )
 
 log = logging.getLogger(__name__)

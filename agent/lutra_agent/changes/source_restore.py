@@ -97,7 +97,7 @@ class SourceRestore:
         mine = self.names or self.snapshot.texts
         lost = sorted(n for n in {*found, *wanted} - set(mine) if found.get(n) != wanted.get(n))
         if lost:
-            log.warning("restoring %s undoes what others wrote there since: %s", file.path, ", ".join(lost))
+            log.warning("restoring %s undoes later edits by others: %s", file.path, ", ".join(lost))
         file.restore()
 
     def is_whole(self, up: bool) -> bool:

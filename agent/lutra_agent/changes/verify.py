@@ -36,14 +36,14 @@ def differences_from_target(
     for name in names:
         setting, wanted = server.settings.get(name), target[name]
         if setting is None:
-            unmet.append(f"{name} is not reported any more")
+            unmet.append(f"{name} is no longer reported")
             continue
         own_choice = isinstance(wanted, int | float) and wanted <= 0 and setting.persisted is not None
         difference = f"{name} is {active[name]}, not {wanted}"
         if setting.pending_restart:
             unmet.append(f"{name} waits for a restart")
         elif setting.shadowed:
-            unmet.append(f"{name} is outranked by {setting.shadowed}")
+            unmet.append(f"{name} is overridden by {setting.shadowed}")
         elif active[name] == wanted or own_choice:
             continue
         elif source_of(sources, name).rounds and not isinstance(wanted, str):
@@ -82,7 +82,7 @@ def verify_restored(
     if unreadable:  # there is nothing more that the agent could do
         log.error("the settings cannot be read after the restore: %s", unreadable)
     elif found:
-        raise ApplyRefused(ApplyCode.NOT_ACTIVE_AFTER_APPLY, f"still not as before: {', '.join(found)}")
+        raise ApplyRefused(ApplyCode.NOT_ACTIVE_AFTER_APPLY, f"not restored yet: {', '.join(found)}")
     control.progress.end()
 
 

@@ -43,7 +43,7 @@ def _vetted(source: SettingSource, snapshot: Snapshot, data_dir: Path | None) ->
     rows = {r.name for r in load(source.catalogue).rows}
     names = [n for n in snapshot.texts if n in rows and _plain(snapshot, n)]
     if odd := sorted(set(snapshot.texts) - set(names)):
-        log.warning("left as they are, for they are no settings or no values of the catalogue: %s", ", ".join(odd))
+        log.warning("not restored, because the catalogue does not have these settings or values: %s", ", ".join(odd))
     texts, active = {n: snapshot.texts[n] for n in names}, {n: snapshot.active[n] for n in names}
     found = replace(snapshot, texts=texts, active=active, data_dir=data_dir or snapshot.data_dir)
     path = _settings_file(source, data_dir) if source.keeps_file else None
@@ -61,7 +61,7 @@ def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
         path = source.settings_file()
     except DatabaseUnavailable:
         if configured is None:
-            message = "the server is down, and its settings file is named by another account alone"
+            message = "the server is down, and only a different account names its settings file"
             raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{message}: {WAY_OUT}") from None
         path = configured
     if path is None:
@@ -72,7 +72,7 @@ def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
         raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"the server names {path} as its settings file, not {configured}")
     real = path.parent.resolve() / path.name
     if real != path:
-        message = f"{path} is reached over a symbolic link: name its real path {real.parent} in the agent's own file"
+        message = f"{path} is reached through a symbolic link: name its real path {real.parent} in the agent's own file"
         raise ApplyRefused(ApplyCode.INTERNAL_ERROR, message)
     return path
 

@@ -64,7 +64,7 @@ def _contradictions(config: Config) -> Iterator[str]:
     database, mode = config.database, config.agent.mode
     if not (database.proved or is_loopback(database.host)):
         how = "set database.tls_ca, or run the agent on the database's host and name the socket"
-        yield f"database.host: {database.host!r} is another host, and has to prove who it is: {how}"
+        yield f"database.host: {database.host!r} is a different host, which has to prove its identity: {how}"
     if database.tls_verify != "identity" and database.tls_ca is None:
         yield f"database.tls_verify: {database.tls_verify!r} needs database.tls_ca"
     if config.driver is not None and mode != "lab":
@@ -83,5 +83,5 @@ def _too_short_to_confirm(guard: GuardConfig, interval_s: float, warm_up: int) -
             f"guard.confirm_s: {guard.confirm_s:g} is too short, every change would be undone: with "
             f"agent.interval_s = {interval_s:g}, {warm_up} windows of warm-up (agent.warmup_windows, "
             f"agent.restart_warmup_s) and guard.confirm_windows = {guard.confirm_windows} it takes up to "
-            f"{needed_s:g} s; allow so much, or make one of these smaller"
+            f"{needed_s:g} s; allow at least that, or reduce one of these"
         )

@@ -133,9 +133,11 @@ def connection(database: DatabaseConfig) -> str:
     if database.by_socket:
         return "by the server's socket"
     if database.tls_ca is not None:
-        return "encrypted, to a server that proves itself by database.tls_ca"
+        return "encrypted, to a server verified by database.tls_ca"
     how = "the server's socket as database.host is better"
-    return f"by a port of this host, which any account may take while the server is down: no password in clear; {how}"
+    return (
+        f"by a port of this host, which any account can take while the server is down: no password in clear text; {how}"
+    )
 
 
 def _p99(config: Config, visible: Sequence[Visible]) -> str:
@@ -163,15 +165,15 @@ def _lines(found: Examination) -> Iterator[str]:
     known, tuned, changeable = len(server.settings), len(found.movable), len(found.permissions.changeable)
     yield f"settings: {known} known; of the {tuned} that it may tune, this account may change {changeable}"
     for name, by in found.shadowed.items():
-        yield f"  {name} is outranked by {by}"
+        yield f"  {name} is overridden by {by}"
     for name, setting in server.settings.items():
         if setting.unreached:
-            yield f"  {name}: {setting.unreached} have a value of their own, which a change does not reach"
+            yield f"  {name}: {setting.unreached} have their own values, which a change does not reach"
     counted, worst, limit = (_size(memory[f"{part}_bytes"]) for part in ("counted", "worst_case", "limit"))
     if server.settings:
         yield f"memory: {counted} counted, {worst} in the worst case, limit {limit}"
     else:
-        yield "memory: unknown, since the server tells no settings"
+        yield "memory: unknown, because the server reports no settings"
     yield f"others: {_others(server.host)}"
     yield from (
         f"limit: {limit.told}{f'; too little: {limit.row.remedy}' if limit.exceeded else ''}" for limit in found.limits

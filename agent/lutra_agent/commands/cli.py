@@ -64,7 +64,7 @@ class Commands(click.Group):
 @click.group(cls=Commands)
 @click.version_option(__version__)
 def main() -> None:
-    """Lutra's agent: measures a database, applies a change, undoes it."""
+    """Lutra's agent measures a database, applies approved changes, and undoes them."""
 
 
 @main.command()
@@ -90,7 +90,7 @@ def run(config_file: Path) -> None:
 @with_config
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def check(config_file: Path, as_json: bool) -> None:
-    """Show what the agent sees, what it may change and what is missing. Exit status 1 when something is missing."""
+    """Show what the agent sees, what it may change and what is missing. The exit status is 1 if something is."""
     from lutra_agent.commands.check import examine, show
 
     found = examine(dialling(config_file, quiet=True))
@@ -103,13 +103,15 @@ def check(config_file: Path, as_json: bool) -> None:
 @click.option("--seconds", type=click.FloatRange(1, 86400), default=60, show_default=True, help="How long to look.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
-@click.option("--fail-on", default="danger", show_default=True, metavar="KIND|STRENGTH", help="What fails.")
+@click.option(
+    "--fail-on", default="danger", show_default=True, metavar="KIND|STRENGTH", help="The threshold for exit status 1."
+)
 def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | None, fail_on: str) -> None:
-    """Show what is wrong with the server, the most harmful first, and what would cure it. Changes nothing.
+    """Show what is wrong with the server, the most harmful first, and what would cure it. This changes nothing.
 
-    Exit status 1 where something of the kind KIND or of a worse one shows (outage, danger, fault, elsewhere, enough,
-    note), or something of at least STRENGTH (0 to 1); 2 where something of that kind could not be judged, or nothing
-    could; else 0. Risks that the file accepts do not count.
+    The exit status is 1 if there is a finding of KIND or of a worse kind (outage, danger, fault, elsewhere, enough,
+    note), or one of at least STRENGTH (0 to 1). It is 2 if something of that kind, or everything, could not be
+    judged. Otherwise it is 0. Risks that the file accepts do not count.
     """
     from lutra_agent.commands.symptoms import NotJudged, looked
 
@@ -124,11 +126,16 @@ def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | Non
 @with_config
 @click.option("--to", "target", type=click.Choice(["last-known-good", "baseline"]), default="last-known-good")
 @click.option("--restart/--no-restart", default=True, help="Restart the server when a setting needs it.")
-@click.option("--reason", default="", metavar="TEXT", help="Why: the service keeps it with what it is not to propose.")
+@click.option(
+    "--reason",
+    default="",
+    metavar="TEXT",
+    help="The reason; the service stores it with the changes that it will not propose again.",
+)
 def rollback(config_file: Path, target: str, restart: bool, reason: str) -> None:
-    """Restore the last-known-good configuration, or the baseline: what was there before the first change.
+    """Restore the last-known-good configuration, or the baseline from before the first change.
 
-    Works without the service and with the database down. Leaves the agent paused.
+    This works without the service and while the database is down. The agent is paused afterwards.
     """
     from lutra_agent.commands.rollback import roll_back
 
@@ -145,10 +152,10 @@ def rollback(config_file: Path, target: str, restart: bool, reason: str) -> None
     type=click.IntRange(0, 100),
     default=ROUNDS,
     show_default=True,
-    help="How often each finalist is measured at most, after the trials and beside them; 0 for not at all.",
+    help="The most rounds of the final verification, in addition to the trials; 0 for no verification.",
 )
 @click.option("--limit", "limits", multiple=True, metavar="METRIC<=NUMBER", help="As in 'p99_ms<=20' or 'qps>=900'.")
-@click.option("--max-changes", type=click.IntRange(1, 500), help="The most settings that may change.  [default: any]")
+@click.option("--max-changes", type=click.IntRange(1, 500), help="Change at most this many settings.  [default: any]")
 @click.option("--load", "loads", multiple=True, metavar="NAME[=WEIGHT]", help=LOAD_HELP)
 @click.option(
     "--aim",
@@ -169,14 +176,14 @@ def tune(
     aim: str,
     seed: int,
 ) -> None:
-    """Run a tuning session in lab mode: the driver makes the load, the service chooses, this agent applies.
+    """Run a tuning session in lab mode: the driver generates the load, the service chooses, this agent applies.
 
-    After its trials the session measures what it began with, the rule-based start and the best in turns, and hands over
-    what is ahead with certainty.
+    After its trials the session measures the initial configuration, the rule-based start and the best one alternately,
+    and hands over a configuration only if it is certainly better.
 
-    Where the file names loads ([[driver.loads]]), each trial is measured under each of them in turn.
+    If the file names loads ([[driver.loads]]), each trial is measured under each of them in turn.
 
-    When an agent already runs with the same file, that agent does the work and this command watches.
+    If an agent is already running with the same file, that agent does the work and this command watches.
     """
     from lutra_agent.commands.tune import run_session
     from lutra_agent.commands.tune_session import SessionRequest, limit, weight
@@ -199,7 +206,7 @@ def _parsed(option: str, parse: Callable[[str], T], texts: Sequence[str]) -> tup
 @main.command()
 @with_config
 def pause(config_file: Path) -> None:
-    """Refuse every change from now on; the agent goes on measuring. Works without the service."""
+    """Refuse every change from now on; the agent continues measuring. This works without the service."""
     from lutra_agent.state.store import State
 
     State(configured(config_file, quiet=True).agent.state_dir).pause()

@@ -43,7 +43,7 @@ def measure_once(telemetry: Telemetry, clock: Clock, prometheus: PrometheusConfi
         try:
             Prometheus(prometheus).latency(clock.now() - MINUTE, clock.now())
         except CollectionFailed as error:
-            problems.append(f"prometheus.query gives no p99: {error}")
+            problems.append(f"prometheus.query returns no p99: {error}")
     both = span(before, after)
     if isinstance(both, Discarded):
         return MeasuredOnce({}, (*problems, f"no figures: {both.reason}"))

@@ -22,9 +22,9 @@ def missing_programs(config: Config) -> Iterator[str]:
 def missing_commands(restart: RestartConfig) -> Iterator[str]:
     for key, command in (("command", restart.command), ("start_command", restart.start_command)):
         if command:
-            yield from _unless_there(f"restart.{key}", command[0], "name one that is there, with its folder")
+            yield from _unless_there(f"restart.{key}", command[0], "name an existing program, with its folder")
 
 
 def _unless_there(place: str, program: str, remedy: str) -> Iterator[str]:
     if program and shutil.which(program) is None:
-        yield f"{place}: this account finds no program {program!r} that it may run: {remedy}"
+        yield f"{place}: this account cannot find a program {program!r} that it may run: {remedy}"

@@ -39,10 +39,8 @@ def roll_back(config: Config, target: str, restart: bool, reason: str = "") -> I
         raise ConfigError(f"no {target.replace('_', '-')} is kept in {config.agent.state_dir}")
     running = not database.state.lock()
     if running and database.changes.load().in_hand is not None:
-        raise ApplyRefused(
-            ApplyCode.PAUSED, "the running agent is carrying out a change just now; try again in a moment"
-        )
-    paused = "the agent is paused; `lutra-agent resume` lets it take directives again"
+        raise ApplyRefused(ApplyCode.PAUSED, "the running agent is carrying out a change; try again in a moment")
+    paused = "the agent is paused; `lutra-agent resume` lets it accept directives again"
     try:
         database.state.pause()
     except OSError as error:
@@ -60,7 +58,10 @@ def roll_back(config: Config, target: str, restart: bool, reason: str = "") -> I
 def _restore(database: LocalDatabase, snapshots: Snapshots, restart: bool) -> Iterator[str]:
     control = database.control.for_operator()
     if database.state.is_anothers:
-        yield "the state folder is another account's: its settings are restored, and no other line of a settings file"
+        yield (
+            "the state folder belongs to a different account: only its settings are restored, no "
+            "other line of a settings file"
+        )
         snapshots = vetted(database.engine.sources, snapshots, database.config.restart.data_dir)
     if control.up():
         require_same_server(database.engine, snapshots)
@@ -103,7 +104,7 @@ def _remember(
     try:
         HostRollbacks(database.state).add(HostRollback.model_validate(told))
     except OSError as error:
-        yield f"the service will not hear of it, as {database.state.folder} cannot be written: {error}"
+        yield f"the service will not be notified, as {database.state.folder} cannot be written: {error}"
 
 
 def _restore_settings(

@@ -11,7 +11,7 @@ from lutra_agent.reporting.transport import Transport
 NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 TRUST = (
     "set service.ca_file to the certificate (PEM) of the authority that signed the service's, or service.url to a name "
-    "that this certificate holds"
+    "in this certificate"
 )
 
 

@@ -93,7 +93,7 @@ def looked(config: Config, seconds: float, as_json: bool, junit_file: Path | Non
     clock = SystemClock()
     document = report(look(config, seconds, clock), config, clock.now())
     for name in unknown(config):
-        click.echo(printable(f"accepted.{name}: no symptom of this engine is called so"), err=True)
+        click.echo(printable(f"accepted.{name}: this engine has no symptom with this name"), err=True)
     if junit_file is not None:
         junit_file.write_text(junit(document, threshold), encoding="utf-8")
     click.echo(show(document, as_json))

@@ -62,7 +62,7 @@ def _statements(config: Config) -> Iterator[str]:
         if baseline is not None:
             settings, before = database.read_server().settings, active_in(baseline)
             changed = [n for n, s in settings.items() if s.value != before.get(n, s.value)]
-            yield f"active now, {len(changed)} settings away from the baseline:"
+            yield f"active now, {len(changed)} settings different from the baseline:"
             yield from (f"  {line}" for line in to_paste(s for n in changed for s in _steps(database, n, settings[n])))
     finally:
         database.engine.health.close()

@@ -61,7 +61,7 @@ def _on_any_day(table: object) -> object:
 
 def _in_a_known_zone(window: MaintenanceWindow) -> MaintenanceWindow:
     if known_zone(window.zone) is None:
-        raise ValueError(f"zone: this machine knows no time zone {window.zone!r}")
+        raise ValueError(f"zone: this machine has no time zone {window.zone!r}")
     return window
 
 
@@ -82,8 +82,8 @@ class ServiceConfig(Section):
     `ca_file`: the authority that signed the service's certificate, in place of those that the system trusts.
     """
 
-    url: Annotated[Url, AfterValidator(_encrypted), required("where the service answers: https://host[:port]")]
-    database: Annotated[str, required("the id that the service gave it, as in db_…")]
+    url: Annotated[Url, AfterValidator(_encrypted), required("the service's address: https://host[:port]")]
+    database: Annotated[str, required("the database's id on the service, as in db_…")]
     token_file: OptionalPath = None
     ca_file: OptionalPath = None
 
@@ -98,7 +98,7 @@ class ServiceConfig(Section):
             raise ConfigError(f"no token: set service.token_file or the environment variable {TOKEN_VARIABLE}")
         if not text.isascii() or not text.isprintable() or " " in text:
             place = TOKEN_VARIABLE if given else self.token_file
-            raise ConfigError(f"{place} holds more than a token, which is one word that begins with lutra_")
+            raise ConfigError(f"{place} contains more than a token: expected a single word that begins with lutra_")
         return text
 
     @property
@@ -197,8 +197,8 @@ class RestartConfig(Section):
 class PrometheusConfig(Section):
     """An instant query that gives the 99th percentile, in `unit`; `$window` in it becomes the window, as in `30s`."""
 
-    url: Annotated[Url, required("where Prometheus answers: http(s)://host[:port]")]
-    query: Annotated[str, required("one that gives a single number: the 99th percentile")]
+    url: Annotated[Url, required("Prometheus's address: http(s)://host[:port]")]
+    query: Annotated[str, required("a query that returns a single number: the 99th percentile")]
     unit: Literal["s", "ms"] = "s"
     of: P99Of = "transaction"
 

@@ -53,7 +53,7 @@ def at_home(path: Path | None) -> Path | None:
     try:
         return path and path.expanduser()
     except RuntimeError as error:
-        raise ValueError(f"{path} names a home that this account has not") from error
+        raise ValueError(f"{path} names a home folder that this account does not have") from error
 
 
 def _url(url: str) -> str:
@@ -61,7 +61,7 @@ def _url(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"expected http(s)://host[:port], got scheme {parts.scheme!r}")
     if parts.username or parts.password:
-        raise ValueError("no user and no password in a URL: they end up in logs")
+        raise ValueError("a URL must not contain a user or a password, which would end up in logs")
     return url.rstrip("/")
 
 

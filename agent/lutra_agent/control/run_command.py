@@ -47,7 +47,7 @@ def run_command(command: Sequence[str], timeout_s: float, secrets: Collection[st
             status = f"no answer within {timeout_s:g} s"
             if not kill_group(process):
                 _left.append(process)
-                status += f" (process {process.pid} is another account's and still runs)"
+                status += f" (process {process.pid} belongs to a different account and is still running)"
         output.seek(0)
         lines = output.read().decode(errors="replace").split("\n")
     return status, " | ".join(line.strip() for line in lines if line.strip())[-400:]

@@ -132,7 +132,7 @@ class ServerControl:
             ours = not runs and (not self._config.start_command or self.runs(data_dir))
             if started or ours or not self.may_restart:
                 raise
-            log.error("%s: restarting it, this once", error)
+            log.error("%s: restarting it, once", error)
             hangs()
             try:
                 self._bring_up(self._config.command)

@@ -152,7 +152,7 @@ def _last_object(stdout: str, name: str) -> dict[str, Any]:
     printed = _object(lines[-1]) if lines else None
     if printed is None:
         raise DriverFailed(
-            f"{name}: its last line is no JSON object: {lines[-1][:200] if lines else 'it printed nothing'!r}"
+            f"{name}: its last line is not a JSON object: {lines[-1][:200] if lines else 'it printed nothing'!r}"
         )
     return dict(printed)
 
@@ -162,7 +162,7 @@ def _name(key: str) -> str:
         return NAME.validate_python(key)
     except ValidationError as error:
         what = "letters, digits, '_', '.' and '-', the first a letter or '_', at most 128"
-        raise DriverFailed(f"{key[:200]!r} is no name of a metric: {what}") from error
+        raise DriverFailed(f"{key[:200]!r} is not a metric name: {what}") from error
 
 
 def _number(key: str, value: object) -> float:

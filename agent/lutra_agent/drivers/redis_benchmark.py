@@ -90,7 +90,7 @@ class RedisBenchmark:
         d = self.database
         if d.password() is not None or d.user not in DEFAULT_USERS:
             way = "give the load an account without one, or use the command driver"
-            raise DriverFailed(f"{NAME} takes a password as an argument alone, which every account can read: {way}")
+            raise DriverFailed(f"{NAME} takes a password only as an argument, which every account can read: {way}")
         if d.host.startswith("/"):
             return ["-s", d.host]
         tls = [] if d.tls_ca is None else ["--tls", "--cacert", str(d.tls_ca)]

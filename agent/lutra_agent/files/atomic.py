@@ -140,12 +140,12 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError) as error:
-        log.warning("%s is no JSON: %s", path, error)
+        log.warning("%s is not JSON: %s", path, error)
         return None
     except OSError as error:
         if error.errno not in NO_FILE_OF_OURS:
             raise
-        log.warning("%s is passed over: %s", path, error.strerror)
+        log.warning("%s is skipped: %s", path, error.strerror)
         return None
 
 

@@ -52,7 +52,7 @@ class SavedFile:
             # A full disk has no room for a second copy, and only root may give away a file.
             if error.errno not in (errno.ENOSPC, errno.EPERM):
                 raise
-            log.error("%s: %s: writing over it", self.path, error.strerror)
+            log.error("%s: %s: overwriting it", self.path, error.strerror)
             overwrite(self.path, content)
 
 

@@ -41,4 +41,4 @@ def exposed(path: Path, status: os.stat_result) -> None:
     if mode & OTHERS_READ and status.st_uid != ROOT:
         raise ConfigError(f"{path}: other accounts may read it (mode {mode:04o}): {remedy}")
     if mode & OTHERS_READ:
-        log.warning("%s: other accounts may read it (mode %04o): %s where it is no mounted secret", path, mode, remedy)
+        log.warning("%s: other accounts may read it (mode %04o): %s unless it is a mounted secret", path, mode, remedy)

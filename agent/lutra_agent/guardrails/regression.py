@@ -39,7 +39,9 @@ def regression(
     usual = median(one.metrics[P99.name] for one in was)
     held_s = sum(one.seconds for one in since)
     interval = f"{LEVEL:.0%} interval: {_more(found.low)} to {_more(found.high)}"
-    counted = f"{found.after} windows against {found.before} before it, at like load and neighbours"
+    counted = (
+        f"{found.after} windows against {found.before} before it, at comparable load and with comparable neighbours"
+    )
     why = f"p99 is {_more(found.ratio)} since the change ({interval}), by {counted}"
     return Violation("p99", name, value, WORSE * usual, guardrail, usual, since[0].start, held_s, why)
 

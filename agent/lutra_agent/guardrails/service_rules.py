@@ -47,7 +47,7 @@ class ServiceRules:
         guardrails = self.guardrails()
         held = [n for n, wanted in self.current.guardrails.items() if guardrails[n] != wanted]
         names = ", ".join(held)
-        how = "guard.service_may_loosen = true in the agent's own file would let it"
+        how = "guard.service_may_loosen = true in the agent's own file allows it"
         return [f"the agent's own file is stricter than the service's guardrails: {names}; {how}"] if held else []
 
 

@@ -118,7 +118,7 @@ def _read(response: httpcore.Response, bound: Bound) -> Answer:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        raise HttpFailed(f"the answer is encoded as {encoding[:40]!r}, which was not asked for")
+        raise HttpFailed(f"the answer is encoded as {encoding[:40]!r}, which was not requested")
     content = bytearray()
     for piece in response.iter_stream():
         content += piece
@@ -167,4 +167,4 @@ def _tls(url: str, ca_file: Path | None = None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except OSError as error:  # one of OpenSSL's errors is one too
-        raise ConfigError(f"service.ca_file {ca_file} holds no certificates that can be read: {error}") from error
+        raise ConfigError(f"service.ca_file {ca_file} contains no readable certificates: {error}") from error

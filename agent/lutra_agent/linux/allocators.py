@@ -53,7 +53,7 @@ def library(places: Places, value: str) -> str:
             continue
         if kept and real.is_file() and real.parent == places.system.resolve() / folder:
             return f"/{folder}/{file.name}"
-    raise Refused(f"{LIBRARIES[value]} is not installed in one of root's folders")
+    raise Refused(f"{LIBRARIES[value]} is not installed in a folder of root's")
 
 
 def installed(places: Places) -> tuple[str, ...]:
@@ -117,13 +117,13 @@ class Preload:
         unit, before = units.named(self._places), self._unit()
         file = self._places.drop_in(unit)
         if before not in (None, unit) and (left := self._places.drop_in(before)).exists():
-            raise Refused(f"{left} is Lutra's, and of another unit than {self._places.unit} names")
+            raise Refused(f"{left} belongs to Lutra, but to a different unit than {self._places.unit} names")
         if owner := preloads(self._places.system, unit, file):
             raise Refused(f"{owner} sets LD_PRELOAD")
         preloaded(file)
         folder = file.parent if file.parent.exists() else file.parent.parent
         if not is_kept_by(self._places.owner, folder, self._places.system):
-            raise Refused(f"{folder}: others than root can change it")
+            raise Refused(f"{folder}: accounts other than root can change it")
         return unit, file
 
     def _remove(self) -> None:

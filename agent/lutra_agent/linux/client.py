@@ -44,7 +44,7 @@ class HelperProgram:
             answered, said_by_it = process.communicate(request, TIMEOUT_S)
         except subprocess.TimeoutExpired as error:
             ended = kill_group(process)
-            left = "" if ended else f" (process {process.pid} is another account's and still runs)"
+            left = "" if ended else f" (process {process.pid} belongs to a different account and is still running)"
             message = f"{self.command[0]}: no answer within {TIMEOUT_S:g} s{left}"
             raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, message) from error
         try:

@@ -152,7 +152,7 @@ class _Step:
         if now != "0":
             before = self._memory.of(ratio)
             if before is None:
-                raise Refused(f"{setting.name}: no {ratio.name} is remembered that could take its place")
+                raise Refused(f"{setting.name}: no {ratio.name} is stored that could replace it")
             self._kernel.write(ratio, before)
         self._memory.drop(ratio.name)
 

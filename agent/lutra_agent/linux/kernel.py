@@ -56,7 +56,7 @@ class KernelSetting:
             if value not in self.options:
                 raise Refused(f"{self.name}: {value[:40]!r} is none of {', '.join(self.options)}")
         elif not WHOLE.fullmatch(value) or not self.low <= int(value) <= self.high:
-            raise Refused(f"{self.name}: {value[:40]!r} is no whole number from {self.low} to {self.high}")
+            raise Refused(f"{self.name}: {value[:40]!r} is not a whole number from {self.low} to {self.high}")
 
 
 def _sysctl(name: str, low: int = 0, high: int = INT, options: tuple[str, ...] | None = None) -> KernelSetting:
@@ -137,7 +137,7 @@ class Kernel:
         path = self.path(setting)
         real = path.parent.resolve()
         if not any(real.is_relative_to((self.root / own).resolve()) for own in ("proc/sys", "sys")):
-            raise Refused(f"{setting.name}: {real} is no folder of the kernel's")
+            raise Refused(f"{setting.name}: {real} is not a kernel folder")
         descriptor = os.open(real / path.name, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             os.write(descriptor, value.encode())

@@ -18,7 +18,7 @@ from lutra_agent.linux.kernel import SETTINGS, Refused
 Place = tuple[str, str]
 """A setting's name, and for one of a disk the disk's id, else nothing."""
 
-HEADER = "# Written by lutra-host. What it says was changed by Lutra, and is taken out when that is undone.\n"
+HEADER = "# Written by lutra-host. Lutra changed these settings, and removes the lines when the change is undone.\n"
 LONGEST = 1 << 16
 READABLE = 0o644
 
@@ -28,7 +28,7 @@ def rendered(values: Mapping[Place, str]) -> bytes:
     lines = (f"{name}{f' @ {disk}' if disk else ''} = {value}\n" for (name, disk), value in sorted(values.items()))
     content = (HEADER + "".join(lines)).encode() if values else b""
     if len(content) > LONGEST:
-        raise Refused(f"more than {LONGEST} bytes of values would last")
+        raise Refused(f"more than {LONGEST} bytes of values would be persistent")
     return content
 
 

@@ -63,7 +63,7 @@ def parse(document: bytes) -> list[Request]:
     except (ValueError, RecursionError):
         raise Refused("not a JSON document") from None
     if not isinstance(content, dict) or set(content) != {"steps"}:
-        raise Refused("a request is an object with `steps` alone")
+        raise Refused("a request is an object with only `steps`")
     steps = content["steps"]
     if not isinstance(steps, list) or not 1 <= len(steps) <= MOST_STEPS:
         raise Refused(f"`steps` is a list of 1 to {MOST_STEPS}")
@@ -82,12 +82,12 @@ def _step(step: object) -> Request:
         raise Refused("a step is an object of texts")
     verb = step.get("verb", "")
     if verb not in KEYS or set(step) != KEYS[verb]:
-        raise Refused(f"a step has a verb and what belongs to it: {', '.join(KEYS)}")
+        raise Refused(f"a step has a verb and its arguments: {', '.join(KEYS)}")
     request = Request(**step)
     if request.disk and not STABLE.fullmatch(request.disk):
-        raise Refused(f"{request.disk[:40]!r} is no id of a disk")
+        raise Refused(f"{request.disk[:40]!r} is not a disk id")
     if "process" in step and not PROCESS.fullmatch(request.process):
-        raise Refused(f"{request.process[:40]!r} is no number of a process")
+        raise Refused(f"{request.process[:40]!r} is not a process id")
     if "name" in step:
         _check(request)
     return request
@@ -95,9 +95,9 @@ def _step(step: object) -> Request:
 
 def _check(request: Request) -> None:
     if request.name not in SETTINGS:
-        raise Refused(f"{request.name[:40]!r} is no setting that Lutra changes")
+        raise Refused(f"{request.name[:40]!r} is not a setting that Lutra changes")
     if request.setting.of_disk != bool(request.disk):
-        raise Refused(f"{request.name}: `disk` is for settings of a disk, and needed there")
+        raise Refused(f"{request.name}: `disk` is required for settings of a disk, and not allowed for others")
     if request.setting.of_server and request.verb == "set":
         raise Refused(f"{request.name}: the server's next start makes it active")
     if request.verb != "forget":

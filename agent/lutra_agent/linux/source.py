@@ -24,9 +24,7 @@ from lutra_agent.linux.requests import Request
 LEAST_BYTES = 8192
 """Of a limit of dirty memory, two pages: no 0 where nobody remembers the ratio that it would stand for."""
 REMEDY = "give the agent's account the helper: docs/operate/host.md"
-ELSEWHERE = (
-    "the server is not known to run on this host: the agent leaves the settings of this host's kernel as they are"
-)
+ELSEWHERE = "the server is not proven to run on this host: the agent does not change this host's kernel settings"
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ class LinuxHost:
             raise Refused(f"{row.name}: {unit} does not run the server")
         loaded = self._loaded(process)
         if loaded is None:
-            raise Refused(f"{row.name}: what process {process} has loaded is not this account's to see")
+            raise Refused(f"{row.name}: the library that process {process} has loaded is not visible to this account")
         active, file = SYSTEM if loaded == allocators.OWN else loaded, places.drop_in(unit)
         try:
             kept, owner = allocators.preloaded(file), preloads(places.system, unit, file)

@@ -32,12 +32,12 @@ def named(places: Places) -> str:
     try:
         content, _ = read_regular(file, LONGEST_NAME)
         if not is_kept_by(places.owner, file, places.system):
-            raise Refused(f"{file}: others than root can change it")
+            raise Refused(f"{file}: accounts other than root can change it")
     except OSError as error:
         raise Refused(f"{file}: {error.strerror}") from None
     unit = content.decode(errors="replace").strip()
     if not NAME.fullmatch(unit):
-        raise Refused(f"{file}: {unit[:40]!r} is no unit of a service")
+        raise Refused(f"{file}: {unit[:40]!r} is not a service unit")
     return unit
 
 

@@ -139,7 +139,7 @@ class Measure:
             found = {**both.rates, **self._telemetry.targets(both.before, both.after).diagnostics}
             texts = self._texts(both)
         if measured.ended is None and not {"p99_ms", "qps", "tps"} & set(measured.metrics):
-            raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
+            raise DriverFailed(f"{driver.name} returned neither p99_ms nor qps nor tps")
         return Driven(measured, {**found, **request_sizes(found)}, driver.context(), texts)
 
     def _texts(self, found: Span) -> dict[str, str]:

@@ -48,5 +48,5 @@ def _single(data: dict[str, object]) -> float | None:
     if not result:
         return None
     if len(result) > 1:
-        raise ValueError(f"the query gives {len(result)} series; make it one, as by sum()")
+        raise ValueError(f"the query returns {len(result)} series; reduce them to one, for example with sum()")
     return float(result[0]["value"][1])

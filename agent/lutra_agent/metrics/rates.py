@@ -1,6 +1,6 @@
 """Two samples become a window: counters become rates, gauges their mean. A rate is never negative.
 
-A gauge that moved is there twice, so that ages, counts and switches are told as they are: its last value as
+A gauge that moved exists twice, so that ages, counts and switches are told as they are: its last value as
 `<collector>.<gauge>_now`.
 
 A window that spans a restart of the server or a jump of the clock is discarded whole: half of it would be a guess.
@@ -81,7 +81,7 @@ def clock_jump(before: Sample, after: Sample) -> str | None:
     if elapsed <= 0 or wall <= 0:
         return f"no time passed between the samples ({elapsed:.3f} s)"
     if abs(wall - elapsed) > max(CLOCK_TOLERANCE_S, CLOCK_TOLERANCE_SHARE * elapsed):
-        return f"the clock jumped: {wall:.1f} s on the wall, {elapsed:.1f} s in truth"
+        return f"the clock jumped: {wall:.1f} s by the clock, {elapsed:.1f} s in fact"
     return None
 
 
@@ -97,10 +97,10 @@ def _resets(before: Sample, after: Sample) -> dict[str, str]:
 
 def _reset(name: str, old: Reading, new: Reading) -> str | None:
     if old.epoch != new.epoch:
-        return f"{name}: the counters began again ({old.epoch or 'never'} → {new.epoch or 'never'})"
+        return f"{name}: the counters were reset ({old.epoch or 'never'} → {new.epoch or 'never'})"
     for counter, value in new.counters.items():
         if value < old.counters.get(counter, value):
-            return f"{name}: {counter} went back from {old.counters[counter]:g} to {value:g}"
+            return f"{name}: {counter} decreased from {old.counters[counter]:g} to {value:g}"
     return None
 
 

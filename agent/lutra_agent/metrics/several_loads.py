@@ -33,7 +33,7 @@ def together(driven: Mapping[str, Driven]) -> Content:
     """
     metrics = {under(m, load): v for load, one in driven.items() for m, v in one.measured.metrics.items()}
     if long := [name for name in metrics if len(name) > LONGEST_NAME]:
-        raise DriverFailed(f"{long[0]}: under a load a metric's name has at most {LONGEST_NAME} letters")
+        raise DriverFailed(f"{long[0]}: with several loads, a metric's name has at most {LONGEST_NAME} letters")
     context: dict[str, Value] = {"driver": f"loads {', '.join(driven)}"}
     for load, one in driven.items():
         context |= {under(name, load): value for name, value in one.context.items()}

@@ -53,7 +53,7 @@ class Conversation:
     def problems(self) -> list[str]:
         """What an operator has to know."""
         held = len(self._spool.held())
-        aside = f"the service fails at {held} reports, kept in spool/held: {self._delivery.fault}".rstrip(": ")
+        aside = f"the service fails on {held} reports, kept in spool/held: {self._delivery.fault}".rstrip(": ")
         return [text[:1000] for text in (self._not_admitted, aside if held else "") if text]
 
     def send(self) -> Receipt | None:

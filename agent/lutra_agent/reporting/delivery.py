@@ -73,7 +73,7 @@ class Delivery:
         try:
             receipt = self._send(content)
         except ServiceRefused as error:
-            log.error("report %d was refused for good and moved to spool/refused: %s", sequence, error)
+            log.error("report %d was refused permanently and moved to spool/refused: %s", sequence, error)
             self._spool.refuse(sequence)
             return None
         self._spool.accepted(sequence)
@@ -91,7 +91,7 @@ class Delivery:
         self.fault = str(error)
         self._held_at = self._monotonic()
         self._next_held_s = max(self._next_held_s, self._held_at + HELD_S)
-        log.error("report %d is set aside in spool/held, and later ones go on: %s", sequence, error)
+        log.error("report %d is moved to spool/held, and later ones are sent: %s", sequence, error)
         return receipt
 
     def _patience_ended(self, stuck: Stuck) -> bool:

@@ -115,7 +115,7 @@ class ThreadedLink:
             try:
                 rest_s = self.turn()
             except Exception:  # a link that ends would leave the agent without its service for good
-                log.exception("talking to the service ended in an error of the agent's own")
+                log.exception("the exchange with the service failed with an internal error of the agent")
                 rest_s = PAUSE_S
             with self._changed:
                 self._changed.wait_for(lambda: self._woken or self._closed, rest_s)

@@ -56,7 +56,11 @@ class Spool:
         try:
             self._save()
         except OSError as error:
-            log.error("%s cannot be written: %s: no report can be kept; guards and undo go on", folder, error.strerror)
+            log.error(
+                "%s cannot be written: %s: no report can be stored; guards and undo continue to work",
+                folder,
+                error.strerror,
+            )
 
     def __len__(self) -> int:
         with self._lock:

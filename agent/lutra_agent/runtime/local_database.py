@@ -65,7 +65,7 @@ class LocalDatabase:
         """The live server, with the settings that can be read. Raises DatabaseUnavailable and CollectionFailed."""
         server = self.engine.server(self._host())
         found = readable(server.engine, server.settings)
-        self.unreadable = tuple(f"{why}: the agent leaves this setting as it is" for why in found.unreadable.values())
+        self.unreadable = tuple(f"{why}: the agent does not change this setting" for why in found.unreadable.values())
         self._last, self.settings_read = self._with_peak(replace(server, settings=found.settings)), True
         return self._last
 

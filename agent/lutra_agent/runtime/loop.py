@@ -88,8 +88,8 @@ class Loop:
             self._throttle.failed("writing to the agent's folder", error)
             self._sleep()
         except Exception as error:  # an agent that ends undoes nothing
-            log.exception("this interval ended in an error of the agent's own")
-            self._waiting = f"an error of the agent's own: {error}"[:LONGEST_PROBLEM]
+            log.exception("this interval failed with an internal error of the agent")
+            self._waiting = f"internal error of the agent: {error}"[:LONGEST_PROBLEM]
             self._sleep()
 
     @property
@@ -127,8 +127,8 @@ class Loop:
         except OSError:
             raise
         except Exception as error:  # a change's time runs out all the same, and the service hears why
-            log.exception("the database cannot be read for an error of the agent's own")
-            self._close_gate(CollectionFailed(f"an error of the agent's own: {error}"))
+            log.exception("the database cannot be read because of an internal error of the agent")
+            self._close_gate(CollectionFailed(f"internal error of the agent: {error}"))
 
     def _recover(self) -> None:
         self._state.save_held()
@@ -281,7 +281,7 @@ class Loop:
         if not loads:
             return self._measure.driven(driver, _level(directive))
         if unknown := [name for name in loads if name not in self._loads]:
-            raise DriverFailed(f"the agent's file names no load {', '.join(unknown)}")
+            raise DriverFailed(f"the agent's file has no load named {', '.join(unknown)}")
         return self._measure.driven_under({name: self._loads[name] for name in loads})
 
     def _report(self, outcome: Outcome, content: Content) -> None:

@@ -146,7 +146,7 @@ class Changes:
         """In words what is not settled yet, for whoever starts the agent; empty where nothing is."""
         told = []
         if (record := self.in_hand) is not None:
-            told.append(f"{record.directive} is half done and is undone first: {record.words_back}")
+            told.append(f"{record.directive} is incomplete and is undone first: {record.words_back}")
         if (record := self.watched) is not None and record.confirmed:
             told.append(f"guards watch {record.directive} until {record.watch_until:%H:%M:%S}: {record.words}")
         elif record is not None:

@@ -23,7 +23,7 @@ class GuardEvents:
             content = [*(self._state.load(EVENTS) or ()), event.model_dump(mode="json")]
             self._state.save(EVENTS, content[-KEPT:])
         except OSError as error:  # a full disk must not prevent an undo
-            log.error("an event cannot be kept: %s", error)
+            log.error("an event cannot be stored: %s", error)
 
     def unreported(self) -> list[GuardEvent]:
         return [GuardEvent.model_validate(e) for e in self._state.load(EVENTS) or ()]

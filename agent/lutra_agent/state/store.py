@@ -37,7 +37,7 @@ class State:
         try:
             make_folder(folder)
             wanted = os.R_OK | os.X_OK | (0 if is_read_only(folder) else os.W_OK)
-            problem = "" if os.access(folder, wanted) else "not this account's to read and write"
+            problem = "" if os.access(folder, wanted) else "this account may not read and write it"
         except OSError as error:
             problem = error.strerror or str(error)
         if problem:

@@ -35,11 +35,11 @@ PATIENCE_S = 3600.0
 @click.group(cls=Commands)
 @click.version_option(package_name="lutra-client")
 def main() -> None:
-    """Read what Lutra advises for a database, and decide.
+    """Read Lutra's recommendations for a database, and decide.
 
-    LUTRA_URL names the service (default: this machine's), LUTRA_TOKEN holds a token with the scope `operate`.
-    LUTRA_CA_FILE names the certificate of an authority of your own. DATABASE is a name or an id, and may be left out
-    where the token sees a single one.
+    LUTRA_URL is the service's address (default: this machine), LUTRA_TOKEN a token with the scope `operate`.
+    LUTRA_CA_FILE names the certificate of your own authority. DATABASE is a name or an id, and is optional if the
+    token can see only one database.
 
     \b
     lutra-advice open shop --metric p99_ms
@@ -53,15 +53,15 @@ def main() -> None:
 
 @main.command("open")
 @Database
-@click.option("--metric", default="p99_ms", show_default=True, help="What is to become better.")
+@click.option("--metric", default="p99_ms", show_default=True, help="The metric to improve.")
 @click.option(
     "--mode", type=click.Choice(["reload_only", "restart_in_window"]), default="reload_only", show_default=True
 )
-@click.option("--changes", type=click.IntRange(1), help="Of the settings of now, at most.  [default: any]")
+@click.option("--changes", type=click.IntRange(1), help="Change at most this many settings.  [default: any]")
 @click.option("--trials", type=click.IntRange(1, 1000), default=20, show_default=True)
 @asking
 def open_(client: Client, database: str | None, metric: str, mode: Any, changes: int | None, trials: int) -> None:
-    """Open a session on a live database: each recommendation waits for you."""
+    """Open a session on a live database. Each recommendation waits for your decision."""
     goal: Any = "minimize" if metric.endswith("_ms") else "maximize"
     made = client.sessions.open(
         database_id(client, database),
@@ -76,10 +76,10 @@ def open_(client: Client, database: str | None, metric: str, mode: Any, changes:
 
 @main.command()
 @Database
-@click.option("--since", default="1d", show_default=True, type=within, help="What happened within this time.")
+@click.option("--since", default="1d", show_default=True, type=within, help="Go back this far, such as 7d.")
 @asking
 def status(client: Client, database: str | None, since: timedelta) -> None:
-    """What happened of late, what its newest sessions say, and which recommendation waits for you."""
+    """Show recent changes, the newest sessions, and the recommendation that waits for a decision."""
     of = database_id(client, database)
     _happened(client, of, since)
     _not_active(client, of)
@@ -92,16 +92,16 @@ def status(client: Client, database: str | None, since: timedelta) -> None:
             click.echo()
             _show(client, client.recommendations.get(id_))
     if not found:
-        click.echo("no session yet: `lutra-advice open` begins one")
+        click.echo("no session yet: open one with `lutra-advice open`")
 
 
 @main.command("changes")
 @Database
-@click.option("--since", default="7d", show_default=True, type=within, help="What happened within this time.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--since", default="7d", show_default=True, type=within, help="Go back this far, such as 7d.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @asking
 def changes_(client: Client, database: str | None, since: timedelta, as_json: bool) -> None:
-    """What was applied, confirmed and undone, when, by whom and why, newest first; of every database without a name."""
+    """List the changes that were applied, confirmed and undone, newest first; without DATABASE, of every database."""
     known = {d["id"]: d["name"] for d in client.databases.list()}
     wanted = known if database is None else [database_id(client, database)]
     after = ago(datetime.now(UTC), since)
@@ -115,7 +115,7 @@ def changes_(client: Client, database: str | None, since: timedelta, as_json: bo
 @Database
 @asking
 def next_(client: Client, database: str | None) -> None:
-    """Ask for the next recommendation, wait until it is there, and show it."""
+    """Ask for the next recommendation, wait for it, and show it."""
     of = database_id(client, database)
     asked = client.recommendations.ask(of, wait_s=QUIET_S)
     if asked["state"] in TO_COME and not asked["waits"]:
@@ -134,18 +134,18 @@ def next_(client: Client, database: str | None) -> None:
 @click.argument("recommendation")
 @asking
 def show(client: Client, recommendation: str) -> None:
-    """What it changes, why, what it should give, what speaks against it, and what became of it."""
+    """Show a recommendation: its changes, the reasons for and against them, the prediction and the outcome."""
     _show(client, client.recommendations.get(recommendation))
 
 
 @main.command()
 @click.argument("recommendation")
 @click.argument("settings", nargs=-1)
-@click.option("--because", help="With SETTINGS: why the others are left out.")
-@click.option("--wait", is_flag=True, help="Until it is measured, and show what it did.")
+@click.option("--because", help="With SETTINGS: the reason for leaving out the others.")
+@click.option("--wait", is_flag=True, help="Wait until it is measured, and show its effect.")
 @asking
 def approve(client: Client, recommendation: str, settings: tuple[str, ...], because: str | None, wait: bool) -> None:
-    """Let the agent carry it out: all of it, or of its changes these SETTINGS alone."""
+    """Approve a recommendation, or only its changes of these SETTINGS. The agent then applies it."""
     part: Any = {"settings": list(settings), "reason": because} if settings else {}
     made = client.recommendations.approve(recommendation, **part)
     if wait:
@@ -153,26 +153,26 @@ def approve(client: Client, recommendation: str, settings: tuple[str, ...], beca
         try:
             made = client.recommendations.wait(made["id"], until="measured", timeout_s=PATIENCE_S)
         except KeyboardInterrupt:
-            click.echo(f"\n{_named(made)} stays approved; `lutra-advice undo {_named(made)}` takes it back", err=True)
+            click.echo(f"\n{_named(made)} is still approved; to undo it: `lutra-advice undo {_named(made)}`", err=True)
             raise
     _show(client, made)
 
 
 @main.command()
 @click.argument("recommendation")
-@click.option("--because", help="Why. It is kept, and shown where this is not proposed again.")
+@click.option("--because", help="The reason. Stored, and shown when Lutra declines to propose this change again.")
 @asking
 def reject(client: Client, recommendation: str, because: str | None) -> None:
-    """Turn it down: it is not proposed again until something that it depends on changes."""
+    """Reject a recommendation. It is not proposed again until the circumstances change."""
     _show(client, client.recommendations.reject(recommendation, reason=because))
 
 
 @main.command()
 @click.argument("recommendation")
-@click.option("--because", help="Why. It is kept, and shown where this is not proposed again.")
+@click.option("--because", help="The reason. Stored, and shown when Lutra declines to propose this change again.")
 @asking
 def undo(client: Client, recommendation: str, because: str | None) -> None:
-    """Go back to the settings before it. Its session pauses: `lutra-advice resume` goes on."""
+    """Restore the settings from before a recommendation. Its session pauses; `lutra-advice resume` continues it."""
     _show(client, client.recommendations.roll_back(recommendation, reason=because))
 
 
@@ -180,7 +180,7 @@ def undo(client: Client, recommendation: str, because: str | None) -> None:
 @Database
 @asking
 def resume(client: Client, database: str | None) -> None:
-    """Let the session that is paused go on."""
+    """Continue the paused session."""
     click.echo(shown.session(client.sessions.resume(_open_one(client, database))))
 
 
@@ -188,7 +188,7 @@ def resume(client: Client, database: str | None) -> None:
 @Database
 @asking
 def stop(client: Client, database: str | None) -> None:
-    """End the open session. What it changed stays: `lutra-advice undo` goes back."""
+    """End the open session. Its changes stay; `lutra-advice undo` restores earlier settings."""
     click.echo(shown.session(client.sessions.stop(_open_one(client, database))))
 
 
@@ -196,7 +196,7 @@ def stop(client: Client, database: str | None) -> None:
 @Database
 @asking
 def retire(client: Client, database: str | None) -> None:
-    """Hide a database that is out of use, and refuse its agent's reports. What was stored stays."""
+    """Hide a database that is out of use, and refuse its agent's reports. Stored data are kept."""
     click.echo(shown.database(client.databases.retire(database_id(client, database))))
 
 
@@ -204,20 +204,20 @@ def retire(client: Client, database: str | None) -> None:
 @Database
 @asking
 def unretire(client: Client, database: str | None) -> None:
-    """Put a retired database into use again: its agent's reports are stored again."""
+    """Put a retired database back into use. Its agent's reports are stored again."""
     click.echo(shown.database(client.databases.unretire(database_id(client, database, retired=True))))
 
 
 @main.command()
 @Database
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @asking
 def delete(client: Client, database: str | None, yes: bool) -> None:
-    """Delete a retired database for good, with all that was stored of it. It needs a token with the scope `admin`."""
+    """Permanently delete a retired database and all its stored data. This needs a token with the scope `admin`."""
     found = client.databases.get(database_id(client, database, retired=True))
     if not yes:
         click.confirm(
-            f"Delete {printable(found['name'])} ({printable(found['id'])}) and all that is stored of it?", abort=True
+            f"Delete {printable(found['name'])} ({printable(found['id'])}) and all its stored data?", abort=True
         )
     click.echo(f"{shown.database(client.databases.delete(found['id']))}: deleted")
 
@@ -251,7 +251,7 @@ def _not_active(client: Client, database: str) -> None:
 def _open_one(client: Client, database: str | None) -> str:
     newest = client.sessions.list(database_id(client, database), limit=1).first()
     if newest is None or newest["state"] not in OPEN:
-        raise click.ClickException("no session is open: `lutra-advice open` begins one")
+        raise click.ClickException("no session is open: open one with `lutra-advice open`")
     return newest["id"]
 
 

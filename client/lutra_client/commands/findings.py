@@ -28,19 +28,21 @@ class NotJudged(click.ClickException):
 @click.command()
 @Database
 @click.option("--minutes", type=click.IntRange(1, 1440), default=60, show_default=True, help="How far back to look.")
-@click.option("--gone", is_flag=True, help="What showed and is gone, newest first.")
+@click.option("--gone", is_flag=True, help="Findings that are gone, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
-@click.option("--fail-on", default=FAIL_ON, show_default=True, metavar="KIND|STRENGTH", help="What fails.")
+@click.option(
+    "--fail-on", default=FAIL_ON, show_default=True, metavar="KIND|STRENGTH", help="The threshold for exit status 1."
+)
 @asking
 def findings(
     client: Client, database: str | None, minutes: int, gone: bool, as_json: bool, junit: Path | None, fail_on: str
 ) -> None:
-    """What is wrong, the most harmful first, since when, and what would cure it; accepted risks come last.
+    """List what is wrong, the most harmful first, since when, and what would cure it; accepted risks come last.
 
-    Exit status 1 where something of the kind KIND or of a worse one shows (outage, danger, fault, elsewhere, enough,
-    note), or something of at least STRENGTH (0 to 1); 2 where something of that kind could not be judged, or nothing
-    could; else 0. Risks that are accepted do not count.
+    The exit status is 1 if there is a finding of KIND or of a worse kind (outage, danger, fault, elsewhere, enough,
+    note), or one of at least STRENGTH (0 to 1). It is 2 if something of that kind, or everything, could not be
+    judged. Otherwise it is 0. Accepted risks do not count.
     """
     try:
         listed.fail_on(fail_on)
@@ -55,11 +57,11 @@ def findings(
 @click.command()
 @click.argument("finding")
 @Database
-@click.option("--because", required=True, help="Why. People read it beside the finding.")
-@click.option("--until", required=True, metavar="DAY|TIME", help="As in 2027-03-31, or 90d from now on.")
+@click.option("--because", required=True, help="The reason, shown beside the finding.")
+@click.option("--until", required=True, metavar="DAY|TIME", help="The end: 2027-03-31, or 90d for 90 days from now.")
 @asking
 def accept(client: Client, finding: str, database: str | None, because: str, until: str) -> None:
-    """Take the risk of a finding for a reason and a time: it then comes last and fails no check."""
+    """Accept the risk of a finding, with a reason and an end. It then comes last and does not fail a check."""
     made = client.databases.accept_symptom(database_id(client, database), finding, because=because, until=_until(until))
     click.echo(shown.accepted(made))
 
@@ -69,7 +71,7 @@ def accept(client: Client, finding: str, database: str | None, because: str, unt
 @Database
 @asking
 def withdraw(client: Client, finding: str, database: str | None) -> None:
-    """Let a finding count again that was accepted."""
+    """Withdraw an acceptance: the finding counts again."""
     gone = client.databases.withdraw_accepted_symptom(database_id(client, database), finding)
     click.echo(f"{shown.accepted(gone)}: withdrawn")
 
@@ -78,12 +80,12 @@ def withdraw(client: Client, finding: str, database: str | None) -> None:
 @Database
 @asking
 def risks(client: Client, database: str | None) -> None:
-    """The findings that somebody accepts, with reason and time."""
+    """List the accepted findings, with reason and end."""
     found = list(client.databases.list_accepted_symptoms(database_id(client, database)))
     for line in map(shown.accepted, found):
         click.echo(line)
     if not found:
-        click.echo("nobody accepts a finding")
+        click.echo("no finding is accepted")
 
 
 def _print_gone(client: Client, database: str, as_json: bool) -> int:

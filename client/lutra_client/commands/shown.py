@@ -46,8 +46,8 @@ def session(found: SessionAnswer) -> str:
     lines = [printable(f"{found['id']}  {found['state']}: {goal}, {found['effective_mode']}, {trials}")]
     if found["mode"] != found["effective_mode"]:
         lines += _paragraph(
-            f"{found['mode']} is asked for, and the agent's newest report allows {found['effective_mode']}: set "
-            f'mode = "{found["mode"]}" in [agent] of its file and restart it; the session goes on in that mode',
+            f"{found['mode']} was requested, but the agent's newest report allows {found['effective_mode']}: set "
+            f'mode = "{found["mode"]}" in [agent] of its file and restart it; the session then uses that mode',
             "  ",
         )
     leaning = found["leaning"]
@@ -120,7 +120,7 @@ def _executed(changes: Iterable[ChangeAnswer]) -> Iterator[str]:
     kept = [(change["applies"], change.get("do_steps") or ()) for change in changes]
     steps = [Step("", step["text"], step["file"], step["section"]) for _, of_one in kept for step in of_one]
     if steps:
-        yield "what is executed:"
+        yield "statements:"
         yield from (f"  {printable(line)}" for line in to_paste(steps))
     for applies in ("restart", "reboot"):
         if steps and any(applies == needed for needed, _ in kept):
@@ -143,7 +143,7 @@ def _expected(found: RecommendationAnswer, now: Mapping[str, float]) -> Iterator
 
 def _predictions(by_metric: Mapping[str, PredictionAnswer]) -> Iterator[str]:
     for metric, found in by_metric.items():
-        far = ", far from all that was measured" if found["far"] else ""
+        far = ", extrapolated" if found["far"] else ""
         span = f"{found['low']:,.4g} to {found['high']:,.4g}, {found['level']:.0%}"
         yield f"{metric} {found['median']:,.4g} ({span}{far})"
 

@@ -31,35 +31,41 @@ ENGINES = [kind.engine for kind in scratch_servers()]
 
 
 @click.command()
-@click.option("--engine", default=ENGINES[0], show_default=True, type=click.Choice(ENGINES), help="What to tune.")
-@click.option("--trials", default=10, show_default=True, type=click.IntRange(3, 200), help="Trials of the session.")
-@click.option("--seconds", default=6, show_default=True, type=click.IntRange(2, 600), help="Measured seconds a trial.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Same seed, same search.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here.")
+@click.option("--engine", default=ENGINES[0], show_default=True, type=click.Choice(ENGINES), help="The engine to tune.")
+@click.option("--trials", default=10, show_default=True, type=click.IntRange(3, 200), help="The number of trials.")
+@click.option(
+    "--seconds", default=6, show_default=True, type=click.IntRange(2, 600), help="The measured seconds per trial."
+)
+@click.option(
+    "--seed", default=1, show_default=True, type=click.IntRange(0), help="The same seed gives the same search."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file."
+)
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Leave the service's database in this folder, for `lutra notebook` and whatever else reads it.",
+    help="Keep the service's database in this folder, for example for `lutra notebook`.",
 )
 def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | None, keep: Path | None) -> None:
     """Tune a real database server from start to end, on this machine, in some ten minutes.
 
-    Starts a server in a scratch folder, the service, and an agent in lab mode whose load writes to more data than the
-    server's default cache holds. A tuning session (objective QPS, durability kept) tries TRIALS configurations; then
-    it measures the default, the rule-based and the best one in turns, beside TRIALS, until it is certain what holds.
-    What is printed to paste has held there. Everything is stopped and removed at the end, also on Ctrl-C;
-    with --keep the service's database stays.
+    The demo starts a server in a scratch folder, the service, and an agent in lab mode. The load writes to more data
+    than the server's default cache can hold. A tuning session (objective QPS, durability kept) tries TRIALS
+    configurations. Then it measures the default, the rule-based and the best configuration alternately, in addition to
+    TRIALS, until the result is certain. The printed statements are those of the winning configuration. Everything is
+    stopped and removed at the end, even on Ctrl-C; --keep keeps the service's database.
 
-    The default engine comes embedded, with its load. The others are taken as this machine has them installed, in a
-    folder of their own and beside whatever runs already, and are loaded by sysbench; where something is missing, the
-    demo says what to install.
+    The default engine is embedded, with its load. The other engines have to be installed on this machine. They run in
+    a separate folder, beside any running server, and sysbench generates the load. If something is missing, the demo
+    says what to install.
 
     \b
     Examples:
-      lutra demo                                   the embedded server, some ten minutes
+      lutra demo                                   the embedded server, about ten minutes
       lutra demo --trials 8 --seconds 5            shorter
       lutra demo --trials 20 --json figures.json   longer, and the figures in a file
-      lutra demo --keep demo                       and its readings stay, for `lutra notebook`
+      lutra demo --keep demo                       and keep its readings, for `lutra notebook`
     """
     console = Console(highlight=False)
     store = None if keep is None else _kept_store(keep)
@@ -92,7 +98,7 @@ def _kept_store(folder: Path) -> Path:
     """Where the service's database is to stay. Raises ClickException where one is."""
     store = folder.resolve() / "lutra.db"
     if store.exists():
-        raise click.ClickException(f"{store} is a database already: name another folder, or remove it")
+        raise click.ClickException(f"{store} is already a database: name a different folder, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
     return store
 
@@ -117,7 +123,7 @@ def _run(
     show.record(console, finished)
     show.curve(console, tuned.handover["curve"] or [])
     show.statements(console, found["verdict"], statements_to(tuned.server, tuned.handover["configuration"]))
-    console.print(f"\n[dim]{time.monotonic() - started:.0f} s in all[/]")
+    console.print(f"\n[dim]{time.monotonic() - started:.0f} s in total[/]")
     about = {"engine": server["engine"], "engine_version": server["version"], "seed": seed}
     told = {"verdict": found["verdict"], "sentence": found["sentence"], "handed_over": tuned.handover["configuration"]}
     return {**about, "trials": finished, "table": show.as_table(found), **told}

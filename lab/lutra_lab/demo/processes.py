@@ -28,7 +28,7 @@ def command(name: str) -> str:
     """The full path of one of the product's commands, from this very environment."""
     path = Path(sys.executable).parent / name
     if not path.exists():
-        raise DemoFailed(f"{path} is not there: install the distribution that brings `{name}` (`make setup` does)")
+        raise DemoFailed(f"{path} is missing: install the distribution with `{name}` (`make setup` does)")
     return str(path)
 
 

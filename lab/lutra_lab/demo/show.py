@@ -20,17 +20,17 @@ SHARES = (0.5, 0.9, 0.95)
 """For each of these shares of the predicted gain, the fewest settings that give it are told."""
 ORIGINS = {
     "current": "the settings as they are",
-    "rule_based": "what the rules for this hardware suggest",
-    "space_filling": "somewhere new, to learn",
+    "rule_based": "the rules for this hardware",
+    "space_filling": "an unexplored region, to learn",
     "improvement": "where the model expects more",
-    "repeat": "once more, to know the noise",
-    "shorter": "fewer changes, to see whether they do as well",
-    "reference": "once more, to see whether the server has changed",
+    "repeat": "a repetition, to estimate the noise",
+    "shorter": "fewer changes, to see whether they are as good",
+    "reference": "a repetition, to see whether the server has changed",
 }
 FINALISTS = {"baseline": "default", "rule_based": "rule-based", "best": "best"}
 HOLDS = {
-    "best": "The best configuration, as it was verified",
-    "rule_based": "The rule-based configuration: nothing that was tried is ahead of it with certainty",
+    "best": "The best configuration, verified",
+    "rule_based": "The rule-based configuration: no trial is certainly better",
 }
 
 
@@ -52,7 +52,7 @@ class Progress:
             self._announced.add(row["trial"])
             self._announce(row)
         if row["failed"]:
-            self._console.print(f"        [red]failed[/]     {row['failed']}: the settings before it are active again")
+            self._console.print(f"        [red]failed[/]     {row['failed']}: the previous settings are active again")
         elif row["ended_early"]:
             self._ended(row)
         elif row["measured"]:
@@ -94,7 +94,7 @@ class Progress:
 
 def comparison(console: Console, found: Document) -> None:
     """The session's verification: every round, the gains with what three more rounds would read, and the verdict."""
-    shown = Table(title="Measured in turns", title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=0)
+    shown = Table(title="Measured alternately", title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=0)
     shown.add_column("configuration", no_wrap=True)
     for heading in ("QPS, each round", "on the default", "on the rule-based", "p99, ms"):
         shown.add_column(f"   {heading}", justify="right", no_wrap=not heading.startswith("QPS"))
@@ -142,7 +142,7 @@ def record(console: Console, trials: list[Document]) -> None:
     for metric in ("qps", "p99_ms"):
         inside, of = held(trials, metric)
         told.append(f"{LABELS[metric]} {inside} of {of}")
-    console.print(f"90 % intervals that held the measured value: {', '.join(told)}")
+    console.print(f"90 % intervals that contained the measured value: {', '.join(told)}")
 
 
 def curve(console: Console, points: list[Document]) -> None:
@@ -162,7 +162,7 @@ def curve(console: Console, points: list[Document]) -> None:
 def statements(console: Console, verdict: str, changes: Sequence[ChangeSteps]) -> None:
     """What holds, to paste: statements for the server, lines for the file that its agent keeps."""
     if verdict not in HOLDS or not changes:
-        console.print("\n[bold]Nothing to paste:[/] nothing that was tried is ahead of the default with certainty.")
+        console.print("\n[bold]No statements:[/] no trial is certainly better than the default.")
         return
     console.print(f"\n[bold]{HOLDS[verdict]}[/]", soft_wrap=True)
     for line in to_paste(step for made in changes for step in made.do_by_hand):

@@ -73,7 +73,7 @@ def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) ->
         if state["state"] == "completed":
             handover: Document = dict(client.recommendations.get(state["handover"]))
             if handover["failed"] is not None:
-                raise DemoFailed(f"what held could not be made active: {handover['failed']}")
+                raise DemoFailed(f"the winning configuration could not be applied: {handover['failed']}")
             return Tuned(rows, state["verification"], handover, server, state["measured_under"] or "")
         if state["state"] != "running":
             raise DemoFailed(f"the session is {state['state']}: {state['message']}")

@@ -46,7 +46,7 @@ class Account:
             if self.name and not self._enters(folder):
                 if temporary not in folder.parents or folder.stat().st_uid != os.geteuid():
                     raise LabError(
-                        f"{folder} cannot be entered by {self.name!r}, who runs the server; take another --dir"
+                        f"{folder} cannot be entered by {self.name!r}, which runs the server; use a different --dir"
                     )
                 folder.chmod(folder.stat().st_mode | 0o011)
 

@@ -228,7 +228,7 @@ class ScratchServer(ABC):
     def _prepare_folder(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         if any(not any(fnmatch(p.name, pattern) for pattern in self.files) for p in self.directory.iterdir()):
-            raise LabError(f"{self.directory} is not empty; a scratch server wants a folder of its own")
+            raise LabError(f"{self.directory} is not empty; a scratch server needs an empty folder")
         self.account.open_way(self.directory)
         self.directory.chmod(0o755)
         self.account.own(self.directory)

@@ -39,7 +39,7 @@ def called(root: Path, program: str) -> list[str]:
 def checked(bin_dir: Path) -> Path:
     """Raises LabError where there is no PostgreSQL."""
     if not (bin_dir / "postgres").exists():
-        raise LabError(f"no PostgreSQL in {bin_dir}: it has no program 'postgres'")
+        raise LabError(f"no PostgreSQL in {bin_dir}: there is no program 'postgres'")
     return bin_dir
 
 

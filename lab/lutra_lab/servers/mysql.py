@@ -29,7 +29,7 @@ class ScratchMysql(ScratchMysqld):
         example=EXAMPLE_TABLES,
         needs=SYSBENCH,
         server=WARM,
-        programs=("--root", "The folder of a system that has MySQL."),
+        programs=("--root", "The root folder of a system with MySQL."),
     )
 
     @classmethod
@@ -38,7 +38,7 @@ class ScratchMysql(ScratchMysqld):
         if (root / "usr/sbin/mysqld").exists():
             return root
         raise LabError(
-            f"MySQL is not installed in {root}: apt-get install mysql-server-core, or where the release has none: "
+            f"MySQL is not installed in {root}: apt-get install mysql-server-core, or if the release has none: "
             f"debootstrap --variant=minbase --include=mysql-server-core sid {ROOT} (another folder: LUTRA_MYSQL_ROOT)"
         )
 

@@ -16,7 +16,7 @@ from lutra_lab.servers.loads import Load, make_data
 from lutra_lab.servers.ports import LONGEST_SOCKET
 
 ROWS, MB_PER_TABLE = 100_000, 30
-SCALE = "Fill it with this many of sysbench's tables, of 100,000 rows each."
+SCALE = "Fill the server with this many sysbench tables of 100,000 rows each."
 EXAMPLE_TABLES = 20
 SYSBENCH = "sysbench"
 WARM = {"innodb_buffer_pool_dump_pct": "100"}

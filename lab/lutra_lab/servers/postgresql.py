@@ -27,9 +27,9 @@ class ScratchPostgres(ScratchServer):
     files = ("data", "server.log", "installation")
     immediately = signal.SIGQUIT
     lab = LabOptions(
-        scale="Fill it with pgbench's tables at this scale (16 MB each).",
+        scale="Fill the server with pgbench's tables at this scale (16 MB each).",
         example=60,
-        programs=("--bin-dir", "Another PostgreSQL's programs; default: embedded 18."),
+        programs=("--bin-dir", "The folder of a different PostgreSQL's programs; default: embedded 18."),
     )
 
     def __init__(

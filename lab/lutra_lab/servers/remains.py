@@ -45,7 +45,7 @@ class Remains:
                 break
             time.sleep(PAUSE_S)
         else:
-            raise LabError(f"{self.directory} is written to again and again")
+            raise LabError(f"{self.directory} keeps being rewritten")
         if self.made:
             with contextlib.suppress(OSError):  # somebody else's file is in it, or it is gone already
                 self.directory.rmdir()

@@ -232,14 +232,14 @@ class _Rules:
 
     def _strange(self, name: str, after: Value, obstacle: str | None, low: str, high: str) -> Finding:
         now, source = self.live.values[name], self.live.server.settings[name].source
-        far = f"{self.live.text(name, now)} is far outside of {low} to {high}, the range that serves such a host"
+        far = f"{self.live.text(name, now)} is far outside {low} to {high}, the sensible range for such a host"
         seen, reason = f"{name} = {far}.", f"{moved(self.live, name, after)}: {far}."
         if after in self.live.rows[name].special:
-            reason += f" {self.live.text(name, after)} lies outside of it and has a meaning of its own."
+            reason += f" {self.live.text(name, after)} is outside that range and has a special meaning."
         against = f"somebody set it to {self.live.text(name, now)} ({source})"
         if self.needs_restart(name):
             against += "; the restart interrupts clients"
-        against += f"; not all that it asks for: {obstacle}" if obstacle else ""
+        against += f"; only a part of the recommended value: {obstacle}" if obstacle else ""
         against = self._also(name, against)
         move = Move(name, now, after, reason, self.needs_restart(name), against, obstacle)
         return Finding(name, "outlying", OUTLYING_STRENGTH, seen, (name,), (move,), expected_gain("outlying"))
@@ -254,7 +254,7 @@ class _Rules:
         scope = {**self.scope, "stock": row.stock.value(self.scope), "after": self.base(name, after)}
         against = told(row.against, scope)
         if enough is not None:
-            against = f"{against}; today's load does not ask for it: {enough.sentence.rstrip('.')}"
+            against = f"{against}; the current load does not need it: {enough.sentence.rstrip('.')}"
         against = self._also(name, against)
         why = row.bounded if self._is_bounded(name, after) else row.why
         reason = f"{moved(self.live, name, after)} (rule for this hardware): {told(why, scope)}."
@@ -314,7 +314,7 @@ def _fault(
 
 def _move(live: LiveSettings, symptom: Symptom, cure: Cure, reached: Mapping[str, Value]) -> Move:
     after = cure.after if cure.after is None else _farther(cure, reached.get(cure.setting))
-    why = cure.reason if after == cure.after else f"{cure.reason}; the rule for this hardware goes as far as that"
+    why = cure.reason if after == cure.after else f"{cure.reason}; the rule for this hardware recommends this value"
     if after is None:
         return Move(cure.setting, cure.before, None, symptom.sentence, cure.applies == "restart", "", cure.obstacle)
     return Move(
@@ -340,13 +340,13 @@ def _farther(cure: Cure, ruled: Value | None) -> Value | None:
 def _against(cure: Cure) -> str:
     told_of = [f"somebody set it to {cure.before_text} ({cure.set_by})"] if cure.set_by else []
     told_of += ["the restart interrupts clients"] if cure.applies == "restart" else []
-    told_of += [f"not all that it asks for: {cure.obstacle}"] if cure.obstacle else []
+    told_of += [f"only a part of the recommended value: {cure.obstacle}"] if cure.obstacle else []
     told_of += [_not_reached(cure.unreached)] if cure.unreached else []
     return "; ".join(told_of)
 
 
 def _not_reached(who: str) -> str:
-    return f"it does not reach {who}, with a value of their own"
+    return f"it does not reach {who}, which have their own values"
 
 
 def moved(live: LiveSettings, name: str, after: Value) -> str:

@@ -85,7 +85,7 @@ def _checked(row: RuleRow) -> RuleRow:
         raise ValueError(f"{row.setting}: unknown names {sorted(strange)}")
     for name, form in _places(row):
         if name not in known | {*_TOLD} or form not in FORMS:
-            raise ValueError(f"{row.setting}: {{{name}:{form}}} is no number that a sentence can tell")
+            raise ValueError(f"{row.setting}: {{{name}:{form}}} is not a number that a sentence can show")
     return row
 
 

@@ -91,11 +91,11 @@ def not_active(reported: ReportedSettings, name: str) -> str | None:
     restarts = setting.applies in ("restart", "reboot")
     if setting.shadowed or not (setting.pending_restart or (apart and (reload or not restarts))):
         return None
-    way = f"a reload ({reload}) makes it active" if reload else "setting it, or a restart, makes it active"
+    way = f"a reload ({reload}) activates it" if reload else "setting it, or a restart, activates it"
     if restarts or setting.pending_restart:
-        way = f"a {'reboot of the host' if setting.applies == 'reboot' else 'restart'} makes it active"
-    text = "another value" if wanted is None else reported.text(name, wanted)
-    return f"{text} is in the file, not active: {way}"
+        way = f"a {'reboot of the host' if setting.applies == 'reboot' else 'restart'} activates it"
+    text = "a different value" if wanted is None else reported.text(name, wanted)
+    return f"{text} is in the file but not active: {way}"
 
 
 ROUNDED = 2.0

@@ -76,7 +76,7 @@ class Formula:
         except (OverflowError, TypeError, ValueError) as error:
             raise InvalidConfiguration(f"formula {self.text!r} gives no number: {error}") from None
         if not math.isfinite(number):
-            raise InvalidConfiguration(f"formula {self.text!r} gives {number}, which is no finite number")
+            raise InvalidConfiguration(f"formula {self.text!r} gives {number}, which is not a finite number")
         return number
 
     def value(self, scope: Scope) -> Value:

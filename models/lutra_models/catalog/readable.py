@@ -52,11 +52,11 @@ def _checked(rows: list[KnobRow], setting: ServerSetting, aliases: Mapping[str, 
     name = rows[0].name
     _verify_sizes(name, setting)
     if not "".join((setting.value, setting.persisted or "", setting.unit, *setting.options)).isprintable():
-        raise InvalidConfiguration(f"{name}: what the server says of it holds characters that cannot be printed")
+        raise InvalidConfiguration(f"{name}: the server's text about it contains unprintable characters")
     scale(setting.unit)
     for end in (setting.low, setting.high):
         if end is not None and not math.isfinite(end):
-            raise InvalidConfiguration(f"{name}: {end} is no end of a range")
+            raise InvalidConfiguration(f"{name}: {end} is not a valid end of a range")
     value = from_text(rows[0], setting.value, setting, aliases)
     if not any(fits(row, value) for row in rows):
         raise InvalidConfiguration(f"{name}: {value!r} is a {setting.kind}, and the catalogue has it as {rows[0].kind}")
@@ -72,4 +72,4 @@ def _verify_sizes(name: str, setting: ServerSetting) -> None:
     if len(setting.options) > MOST_OPTIONS or any(len(option) > LONGEST_OPTION for option in setting.options):
         too_long.append(f"options are more than {MOST_OPTIONS}, or longer than {LONGEST_OPTION} characters")
     if too_long:
-        raise InvalidConfiguration(f"{name}: {'; '.join(too_long)}, which is more than any server says")
+        raise InvalidConfiguration(f"{name}: {'; '.join(too_long)}, which is more than any server reports")

@@ -105,11 +105,11 @@ def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy) -> str | Non
     if row.name in policy.pins:
         return "is pinned"
     if setting.shadowed:
-        return f"is set by {setting.shadowed}, which outranks what an agent can write"
+        return f"is set by {setting.shadowed}, which overrides the agent's file"
     if "fixed" in (setting.applies, row.applies):
         return "cannot be changed on this server"
     if setting.applies == "reboot":
-        return "needs a reboot of its host, which is left to the host's operator"
+        return "needs a reboot of its host, which only the host's operator can do"
     if setting.applies == "restart" and not policy.restart:
         return "needs a restart, which is not allowed"
     if (setting.kind in ("integer", "real")) != (row.kind in ("integer", "real")):
@@ -198,7 +198,7 @@ def _narrowed(name: str, domain: Number, asked: tuple[float, float]) -> Number:
     if not low < high:
         texts = [show(v, domain.unit) for v in (*asked, domain.low, domain.high)]
         raise InvalidConfiguration(
-            f"{name}: the range {texts[0]} to {texts[1]} leaves nothing of {texts[2]} to {texts[3]}, "
+            f"{name}: the range {texts[0]} to {texts[1]} does not overlap {texts[2]} to {texts[3]}, "
             "where it is searched; widen the range, or pin the setting"
         )
     return replace(domain, low=low, high=high, special=tuple(s for s in domain.special if asked[0] <= s <= asked[1]))

@@ -137,14 +137,14 @@ class MemoryRule:
             limit, what, more = self.room.bytes, self.room.why, ", or give this host more memory or fewer programs"
         told = (
             f"the memory of {_mb(sum(found))} is above {what}; the largest part is "
-            f"{self.lines.names[largest]}, {_mb(found[largest])}: lower what it is made of "
+            f"{self.lines.names[largest]}, {_mb(found[largest])}: lower its settings "
             f"({self.lines.formulas[largest]}){more}"
         )
         if self.known and sum(self.known[0]) > limit:
             grown = max(range(len(found)), key=lambda i: found[i] - self.known[0][i])
             told += (
-                f". The {_mb(sum(self.known[0]))} of the current settings are above it too, so no part may "
-                f"take more than now: {self.lines.names[grown]} would, {_mb(found[grown])} instead of "
+                f". The {_mb(sum(self.known[0]))} of the current settings are also above it, so no part may "
+                f"grow: {self.lines.names[grown]} would, {_mb(found[grown])} instead of "
                 f"{_mb(self.known[0][grown])}"
             )
         return Refusal(MemoryBudgetExceeded.code, told)
@@ -201,11 +201,11 @@ def _room(reported: ReportedSettings, lines: Lines) -> Room | None:
     unexplained = max(0, (host.resident_bytes or 0) - sum(lines.of({})))
     left = max(0, host.memory_bytes - host.others_bytes - host.margin_bytes - unexplained)
     why = (
-        f"the {_mb(left)} that others leave: of the {_mb(host.memory_bytes)} on this host they hold up to "
-        f"{_mb(host.others_bytes)}, and {_mb(host.margin_bytes)} are to stay free"
+        f"the {_mb(left)} that other programs leave: of the {_mb(host.memory_bytes)} on this host they use up to "
+        f"{_mb(host.others_bytes)}, and {_mb(host.margin_bytes)} have to stay free"
     )
     if unexplained:
-        why += f"; the server itself holds {_mb(unexplained)} more than its settings count"
+        why += f"; the server itself uses {_mb(unexplained)} more than its settings explain"
     return Room(left, why)
 
 

@@ -43,13 +43,13 @@ def scale(unit: str) -> tuple[str, Fraction]:
     Raises InvalidConfiguration for a unit of nothing ("0kB") and for one that is too long to be a unit.
     """
     if len(unit) > LONGEST_UNIT:
-        raise InvalidConfiguration(f"a text of {len(unit)} characters is no unit")
+        raise InvalidConfiguration(f"a text of {len(unit)} characters is not a unit")
     found = _UNIT.fullmatch(unit)
     if found is None:
         return "", Fraction(1)
     count, name = Fraction(int(found[1] or 1)), found[2]
     if count == 0:
-        raise InvalidConfiguration(f"{unit!r} is no unit: a value counts none of it")
+        raise InvalidConfiguration(f"{unit!r} is not a unit")
     if name in MEMORY:
         return "memory", count * MEMORY[name]
     if name in TIME:
@@ -123,5 +123,5 @@ def _named(kind: str) -> dict[str, Fraction]:
 def _units_hint(unit: str) -> str:
     kind, _ = scale(unit)
     if not kind:
-        return "; it takes a plain number"
-    return f"; it takes {', '.join(_named(kind))} (case matters), or a plain number of {unit}"
+        return "; expected a plain number"
+    return f"; expected {', '.join(_named(kind))} (case matters), or a plain number of {unit}"

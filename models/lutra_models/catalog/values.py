@@ -21,7 +21,7 @@ def from_text(row: KnobRow, value: Value, setting: ServerSetting, aliases: Mappi
     """A value of the setting's live kind, in its unit; ranges are not judged. Raises InvalidConfiguration."""
     name = row.name
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        raise InvalidConfiguration(f"{name}: a text of {len(value)} characters is no value of a setting")
+        raise InvalidConfiguration(f"{name}: a text of {len(value)} characters is not a valid value")
     if setting.kind == "bool":
         return parse_bool(name, value, row.booleans)
     if setting.kind in ("enum", "string"):
@@ -31,7 +31,7 @@ def from_text(row: KnobRow, value: Value, setting: ServerSetting, aliases: Mappi
         value = parse_number(name, value, setting.unit, integer, aliases)
     if not (value == 0 or SMALLEST <= abs(value) < LARGEST):
         raise InvalidConfiguration(
-            f"{name}: a number beyond {LARGEST:g}, or nearer to 0 than {SMALLEST:g}, is no value of a setting"
+            f"{name}: a number beyond {LARGEST:g}, or nearer to 0 than {SMALLEST:g}, is not a valid value"
         )
     if integer and value != int(value):
         raise InvalidConfiguration(f"{name}: {value!r} is not an integer")

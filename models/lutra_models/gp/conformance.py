@@ -56,7 +56,7 @@ class KernelConformance:
     def test_it_is_one_at_no_distance_and_positive_definite(self) -> None:
         x = self.places()
         k = self.one.correlations(x, x)
-        assert np.allclose(np.diag(k), 1.0, atol=1e-6), f"at no distance it is {np.diag(k).round(4).tolist()}, not 1"
+        assert np.allclose(np.diag(k), 1.0, atol=1e-6), f"at distance 0 it is {np.diag(k).round(4).tolist()}, not 1"
         least = float(np.min(np.linalg.eigvalsh((k + k.T) / 2.0)))
         assert np.allclose(k, k.T, atol=1e-9), "the correlation of two configurations depends on their order"
         assert least > -1e-6, f"it is not positive definite: 12 rows have the eigenvalue {least:.2g}"
@@ -64,8 +64,8 @@ class KernelConformance:
     def test_it_falls_with_the_distance(self) -> None:
         along = np.linspace(0.0, 4.0, 9)[:, None] * np.ones((1, 3))
         k = self.one.correlations(along[:1], along)[0]
-        assert np.all(np.diff(k) <= 1e-12), f"farther apart it is more: {k.round(4).tolist()}"
-        assert k[-1] < k[0], "it does not fall at all"
+        assert np.all(np.diff(k) <= 1e-12), f"it increases with distance: {k.round(4).tolist()}"
+        assert k[-1] < k[0], "it does not decrease at all"
 
     def test_one_row_and_many_give_the_same(self) -> None:
         x = self.places()
@@ -87,13 +87,13 @@ class KernelConformance:
     def test_plain_numbers_keep_it(self) -> None:
         again, x = kernel_from_dict(json.loads(json.dumps(self.one.to_dict()))), self.places()
         same = np.array_equal(again.correlations(x, x), self.one.correlations(x, x))
-        assert same, "its document gives other numbers; a service predicts from the document alone"
+        assert same, "its document gives different numbers; a service predicts from the document alone"
 
     def test_a_surrogate_is_fitted_with_it(self) -> None:
         problem = replace(Problem.of(readings(), OPTIONS.broad, OPTIONS), kernel=self.one)
         gp = posterior_at(readings(), *covariance_at(problem, find_mode(problem, OPTIONS.steps)))
         off = float(np.mean(np.abs(gp.latent(gp.x)[0] - np.sin(5 * gp.x[:, 0]))))
-        assert off < 0.1, f"fitted to readings it is {off:.2f} standard units off, and may be 0.1"
+        assert off < 0.1, f"fitted to readings it is {off:.2f} standard units off; at most 0.1 is allowed"
 
 
 class SurrogateConformance:
@@ -106,10 +106,10 @@ class SurrogateConformance:
 
     def test_it_gives_a_posterior_of_the_readings_that_plain_numbers_keep(self) -> None:
         gp = self.fitted(readings())
-        assert isinstance(gp, GaussianProcess), f"fit gave a {type(gp).__name__}, no GaussianProcess"
-        assert gp.read == len(readings().z), f"the posterior rests on {gp.read} rows of {len(readings().z)}"
+        assert isinstance(gp, GaussianProcess), f"fit returned a {type(gp).__name__}, not a GaussianProcess"
+        assert gp.read == len(readings().z), f"the posterior is based on {gp.read} rows of {len(readings().z)}"
         again = GaussianProcess.from_dict(gp.to_dict())
-        assert np.array_equal(again.latent(gp.x)[0], gp.latent(gp.x)[0]), "its document gives other numbers"
+        assert np.array_equal(again.latent(gp.x)[0], gp.latent(gp.x)[0]), "its document gives different numbers"
 
     def test_it_is_near_the_data_and_surer_there_than_elsewhere(self) -> None:
         data = readings()
@@ -117,7 +117,7 @@ class SurrogateConformance:
         mean, at_the_data = gp.latent(gp.x)
         _, among = gp.latent(np.random.default_rng(1).random((200, 3)))
         off, near, there = np.mean(np.abs(mean - np.sin(5 * data.x[:, 0]))), np.mean(at_the_data), np.mean(among)
-        assert off < 0.1, f"at the data it is {off:.2f} standard units off, and may be 0.1"
+        assert off < 0.1, f"at the data it is {off:.2f} standard units off; at most 0.1 is allowed"
         assert near < there, f"its variance is {near:.3g} at the data and {there:.3g} among them"
 
     def test_of_many_rows_all_are_in_the_posterior(self) -> None:
@@ -130,35 +130,37 @@ class SurrogateConformance:
     def test_it_finds_the_feature_that_matters(self) -> None:
         gp = self.fitted(readings())
         found = gp.covariance.relevance(gp.x)
-        assert int(np.argmax(found)) == 0, f"the first feature alone matters, it finds {found.round(3).tolist()}"
+        assert int(np.argmax(found)) == 0, f"only the first feature matters, but it finds {found.round(3).tolist()}"
 
     def test_more_noise_is_found_to_be_more(self) -> None:
         quiet, loud = (self.fitted(readings(60, noise)).noise for noise in (0.05, 0.5))
-        assert quiet < 0.1 < loud, f"of deviations 0.05 and 0.5 it finds the variances {quiet:.3g} and {loud:.3g}"
+        assert quiet < 0.1 < loud, f"for deviations 0.05 and 0.5 it finds the variances {quiet:.3g} and {loud:.3g}"
 
     def test_the_same_readings_give_the_same_bits_from_any_thread(self) -> None:
         alone = self.fitted(readings()).to_dict()
         with ThreadPoolExecutor(4) as pool:
             together = list(pool.map(lambda _: self.fitted(readings()).to_dict(), range(6)))
-        assert all(found == alone for found in together), "the same readings gave other numbers from another thread"
+        assert all(found == alone for found in together), (
+            "the same readings gave different numbers in a different thread"
+        )
 
     def test_what_trends_say_is_part_of_the_posterior(self) -> None:
         gp = self.fitted(readings(6, trends=1))
         low, high = gp.latent(np.hstack([np.repeat(FAR, 2, axis=0), [[-1.0], [1.0]]]))[0]
-        assert high > low, f"where a past workload says 1 rather than -1 it expects {high:.2f} rather than {low:.2f}"
+        assert high > low, f"if a past workload predicts 1 instead of -1, it predicts {high:.2f} instead of {low:.2f}"
 
     def test_one_row_and_equal_rows_are_no_error(self) -> None:
         data = readings(3)
         for rows, z in ((1, data.z[:1]), (3, np.zeros(3))):
             few = replace(data, x=data.x[:rows], z=z, repeats=np.ones(rows), trends=np.zeros((rows, 0)))
-            assert np.isfinite(self.fitted(few).latent(data.x)[0]).all(), f"{rows} rows of {z} give no number"
+            assert np.isfinite(self.fitted(few).latent(data.x)[0]).all(), f"{rows} rows of {z} do not give a number"
 
     def test_numbers_that_are_not_finite_are_refused(self) -> None:
         try:
             self.fitted(replace(readings(3), z=np.array([0.0, np.nan, 1.0])))
         except FitFailed:
             return
-        raise AssertionError("a target of NaN was fitted; FitFailed is wanted (surrogate.base.verify raises it)")
+        raise AssertionError("a target of NaN was fitted; raise FitFailed (as surrogate.base.verify does)")
 
 
 class AcquisitionConformance:
@@ -174,24 +176,28 @@ class AcquisitionConformance:
         rng = np.random.default_rng(0)
         mean, deviation = 5 * rng.standard_normal(20), 0.05 + 3 * rng.random(20)
         together = self.at(mean, deviation, 0.3)
-        assert together.shape == (20,), f"20 candidates give the shape {together.shape}"
+        assert together.shape == (20,), f"20 candidates have the shape {together.shape}"
         alone = [self.at([m], [d], 0.3)[0] for m, d in zip(mean, deviation, strict=True)]
-        assert np.allclose(together, alone, rtol=1e-12), "a candidate's value depends on those beside it"
+        assert np.allclose(together, alone, rtol=1e-12), "a candidate's value depends on the other candidates"
 
     def test_a_better_mean_is_worth_more_and_a_better_incumbent_makes_it_worth_less(self) -> None:
         means = np.linspace(-5, 5, 41)
         for deviation in (0.05, 0.5, 3.0):
-            assert np.all(np.diff(self.at(means, deviation)) >= 0), "a better mean is worth less"
+            assert np.all(np.diff(self.at(means, deviation)) >= 0), "a better mean has a lower value"
             by_best = [self.at([0.0], deviation, best)[0] for best in np.linspace(-2, 2, 9)]
-            assert np.all(np.diff(by_best) <= 0), "beside a better incumbent the same is worth more"
+            assert np.all(np.diff(by_best) <= 0), "with a better incumbent the same candidate has a higher value"
 
     def test_it_keeps_falling_far_below_the_best(self) -> None:
         values = self.at(-np.logspace(0, 5, 40), 1.0)
-        assert np.all(np.isfinite(values)), "far below the best it is no number: score the logarithm, with stable tails"
-        assert np.all(np.diff(values) < 0), "far below the best a climber finds no slope"
+        assert np.all(np.isfinite(values)), (
+            "far below the best it is not a number: score the logarithm, with stable tails"
+        )
+        assert np.all(np.diff(values) < 0), "far below the best there is no slope to climb"
 
     def test_below_the_best_the_unknown_is_worth_more(self) -> None:
-        assert np.all(np.diff(self.at(-1.0, np.linspace(0.1, 3.0, 20))) > 0), "below the best, doubt is worth less"
+        assert np.all(np.diff(self.at(-1.0, np.linspace(0.1, 3.0, 20))) > 0), (
+            "below the best, a larger deviation has a lower value"
+        )
 
 
 def surrogate_faults(one: Surrogate) -> list[str]:

@@ -11,10 +11,10 @@ _NAMES = {"qps": "QPS", "tps": "TPS", "p99_ms": "p99 latency"}
 _NOTICEABLE = 0.005
 _WHY = {
     "rule_based": "as the rules for this hardware suggest",
-    "repeat": "to read once more what was read before",
-    "shorter": "to see whether fewer changes do as well",
-    "reference": "to see whether the server still reads as it did",
-    "exploration": "as one of the trials that the session may make only to learn",
+    "repeat": "to repeat an earlier reading",
+    "shorter": "to see whether fewer changes are as good",
+    "reference": "to see whether the server has changed",
+    "exploration": "as one of the trials whose only purpose is to learn",
 }
 
 
@@ -38,9 +38,9 @@ def final_reasons(
 
     def why(name: str, value: Value) -> str:
         if origin == "baseline":
-            return "back to where the session began: nothing that was tried is better by posterior"
+            return "back to the initial configuration: no trial is better by posterior"
         if baseline is not None and baseline.get(name) == value:
-            return "back to where the session began: the gain does not need it"
+            return "back to its initial value: the gain does not need it"
         return "part of the best configuration by posterior"
 
     return tuple(Reason(name, old, new, why(name, new)) for name, (old, new) in before.changes_to(after).items())
@@ -64,12 +64,12 @@ def _effects(
 
 def _sentence(name: str, old: Value, new: Value, objective: Objective, effect: float | None, origin: str) -> str:
     what = _move(name, old, new)
-    why = _WHY.get(origin, "to learn what it does")
+    why = _WHY.get(origin, "to learn its effect")
     if effect is None:
-        return f"{what} {why}; nothing has been measured about it yet."
+        return f"{what} {why}; there are no measurements of it yet."
     metric = _NAMES.get(objective.metric, objective.metric)
     if abs(effect) < _NOTICEABLE:
-        return f"{what} {why}; predicted to make no noticeable difference to {metric}."
+        return f"{what} {why}; predicted to have no noticeable effect on {metric}."
     percent = f"{100 * abs(effect):.0f} %" if abs(effect) >= 0.02 else f"{100 * abs(effect):.1f} %"
     if effect < 0:
         return f"{what} {why}; predicted {percent} worse {metric} than leaving it, and not yet certain."

@@ -105,5 +105,5 @@ def _sane(told: Mapping[str, Any]) -> dict[str, Any]:
     """Raises FitFailed where a model predicted what is no number."""
     strange = [name for name, value in told.items() if value is not None and not np.isfinite(value)]
     if strange:
-        raise FitFailed(f"what was predicted is no number: {', '.join(strange)}")
+        raise FitFailed(f"predictions that are not numbers: {', '.join(strange)}")
     return dict(told)

@@ -8,9 +8,9 @@ from lutra_models.judgement.comparison import Judgement
 def sentence(judgement: Judgement) -> str:
     """As in "p99_ms 18 % lower, better (90 % interval: 26 % lower to 9 % lower), by 12 windows against 60 before …"."""
     metric = judgement.metric
-    counted = f"{_windows(judgement.after)} against {judgement.before} before at like load"
+    counted = f"{_windows(judgement.after)} against {judgement.before} before at comparable load"
     if judgement.ratio is None or judgement.low is None or judgement.high is None:
-        return f"too little at like load to tell a difference in {metric}: {counted}{_left_out(judgement)}"
+        return f"not enough windows at comparable load to compare {metric}: {counted}{_left_out(judgement)}"
     interval = f"{100 * judgement.level:.0f} % interval: {_change(judgement.low)} to {_change(judgement.high)}"
     where = f"by {counted}{_rates(judgement)}{_busy(judgement)}"
     if judgement.verdict == "no_difference_seen":
@@ -28,7 +28,7 @@ def _windows(count: int) -> str:
 
 
 def _left_out(judgement: Judgement) -> str:
-    return f", and {judgement.left_out} at another load" if judgement.left_out else ""
+    return f", and {judgement.left_out} at a different load" if judgement.left_out else ""
 
 
 def _rates(judgement: Judgement) -> str:
@@ -44,4 +44,4 @@ def _rate(rate: float) -> str:
 def _busy(judgement: Judgement) -> str:
     if not judgement.busy:
         return ""
-    return f"; the host was busy with something else in {judgement.busy} of them, which weigh less"
+    return f"; the host was busy with something else in {judgement.busy} of them, which have less weight"

@@ -33,8 +33,14 @@ class Source:
 SOURCES = (
     Source("past_sessions", "log_score", True, FORECASTS_JUDGE, "forecasts of past sessions, by log score"),
     Source("shadow", "log_score", True, FORECASTS_JUDGE, "forecasts in the shadow, by log score"),
-    Source("played", "missed", False, PLAYS_JUDGE | {"start"}, "sessions played in a lab, by what they missed"),
-    Source("played_live", "missed_live", False, PLAYS_JUDGE | {"safety"}, "sessions played live, by what they missed"),
+    Source("played", "missed", False, PLAYS_JUDGE | {"start"}, "simulated lab sessions, by the gap to the optimum"),
+    Source(
+        "played_live",
+        "missed_live",
+        False,
+        PLAYS_JUDGE | {"safety"},
+        "simulated live sessions, by the gap to the optimum",
+    ),
 )
 
 
@@ -105,14 +111,14 @@ def _told(c: Comparison) -> str:
         return "not judged"
     sessions = f"{c.sessions} session{'s' if c.sessions > 1 else ''}"
     if c.low is None or c.high is None:
-        return f"{c.mean:+.3f} over {sessions}, too few to tell; {_needed(c)}"
+        return f"{c.mean:+.3f} over {sessions}, too few to decide; {_needed(c)}"
     told = f"{c.verdict}, {c.mean:+.3f} ({c.low:+.3f} to {c.high:+.3f}) over {sessions}"
     return told if c.verdict != "undecided" else f"{told}; {_needed(c)}"
 
 
 def _needed(c: Comparison) -> str:
     if c.sessions < LEAST_TOLD:
-        return f"needs at least {LEAST_TOLD - c.sessions} more sessions to tell"
+        return f"needs at least {LEAST_TOLD - c.sessions} more sessions to decide"
     if c.needed is None:
-        return f"{MOST_NEEDED:,} more might not tell"
-    return f"needs some {c.needed} more sessions to tell"
+        return f"{MOST_NEEDED:,} more might not be enough"
+    return f"needs some {c.needed} more sessions to decide"

@@ -170,7 +170,7 @@ def lines(document: Document) -> Iterator[str]:
         yield printable(f"{symptom['strength']:.2f}  {_head(symptom)}: {symptom['sentence']}{_times(symptom)}")
         yield from (printable(f"      {line}") for line in (*map(_cure, symptom["cures"]), *symptom["statements"]))
     if not shown:
-        yield "nothing that a symptom describes"
+        yield "no symptoms"
     for symptom in document["symptoms"]:
         if symptom["accepted"] is not None:
             yield ""
@@ -179,7 +179,7 @@ def lines(document: Document) -> Iterator[str]:
     if document["not_judged"]:
         yield ""
         names = ", ".join(n["name"] for n in document["not_judged"])
-        yield printable(f"not judged, as something that it reads is missing: {names}")
+        yield printable(f"not judged because an input is missing: {names}")
 
 
 def _head(symptom: Document) -> str:
@@ -206,8 +206,8 @@ def _cure(cure: Document) -> str:
     if cure["after"] is None:
         return f"{cure['setting']} stays at {cure['before_text']}: {cure['obstacle']}"
     was = f", set in {cure['set_by']}" if cure["set_by"] else ""
-    bound = f" (no more: {cure['obstacle']})" if cure["obstacle"] else ""
-    but = f" (not for {cure['unreached']}, with a value of their own)" if cure["unreached"] else ""
+    bound = f" (limited: {cure['obstacle']})" if cure["obstacle"] else ""
+    but = f" (not for {cure['unreached']}, which have their own values)" if cure["unreached"] else ""
     change = f"{cure['setting']} {cure['before_text']} → {cure['after_text']} ({cure['applies']}{was})"
     return f"{change}: {cure['reason']}{bound}{but}"
 

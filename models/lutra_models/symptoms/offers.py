@@ -101,13 +101,13 @@ class Offers:
         name = wish.setting
         movable = self._policy.movable
         if movable is not None and name not in movable:
-            return None, f"{name} is not among the settings that the policy lets move"
+            return None, f"{name} is not among the settings that the policy allows to move"
         if self._ways.get(name, wish.way) != wish.way:
-            return None, f"a stronger symptom speaks for the other direction of {name}"
+            return None, f"a stronger symptom recommends the opposite direction for {name}"
         space = self._live.space(replace(self._policy, movable=frozenset({name})))
         after = _inside(space[name], wish.value)
         if wish.whole and _short(space[name], wish.value):
-            return None, f"{name} may not go as far as it would have to"
+            return None, f"{name} may not go as far as necessary"
         if isinstance(after, str) or isinstance(before, str):
             refusal = next((r for rule in space.rules if (r := rule(self._with(name, after)))), None)
             return (None, refusal.message) if refusal else (after, None) if after != before else (None, None)
@@ -115,7 +115,7 @@ class Offers:
         if not _moves(wish.way, before, after):
             return None, f"{name} is already as far as it may go here"
         if self._memory_short and takes_memory(self._live, self._policy, name, after):
-            return None, "the host has no memory to spare: it swaps"
+            return None, "the host has no free memory: it swaps"
 
         def refused(value: Value) -> Refusal | None:
             return next((r for rule in space.rules if (r := rule(self._with(name, value)))), None)

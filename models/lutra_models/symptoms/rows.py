@@ -18,22 +18,22 @@ Kind = Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
 Way = Literal["raise", "lower", "set"]
 
 KINDS: Mapping[Kind, str] = {
-    "outage": "clients fail or wait in vain now",
+    "outage": "clients are failing or waiting in vain now",
     "danger": "data can be lost, or the server can stop",
-    "fault": "a setting keeps the server from doing better",
+    "fault": "a setting limits the server's performance",
     "elsewhere": "time is lost where no setting helps",
-    "enough": "a setting is large enough, or may give memory back",
-    "note": "nothing is wrong, and a person may want to know",
+    "enough": "a setting is large enough, or could release memory",
+    "note": "nothing is wrong, but the information may be useful",
 }
 Harm = Literal["work", "data", "server", "time", "perhaps", "access", "later"]
 HARMS: Mapping[Harm, tuple[float, str]] = {
     "work": (1.0, "the work of clients, now"),
-    "data": (0.95, "data, at the next crash or failover, or already"),
+    "data": (0.95, "data, now or at the next crash or failover"),
     "server": (0.9, "the server, within hours or days"),
-    "time": (1.0, "time now, as windows show"),
-    "perhaps": (0.6, "time, as a setting alone suggests"),
+    "time": (1.0, "time now, according to windows"),
+    "perhaps": (0.6, "time, according to a setting alone"),
     "access": (0.5, "access, or a known fault of the version"),
-    "later": (0.25, "what will be missed, or will cost, later"),
+    "later": (0.25, "later costs, or missing aids in an incident"),
 }
 """What is at stake, with its weight among the findings of one kind."""
 GROUPS: Mapping[Harm, frozenset[str]] = {
@@ -131,9 +131,9 @@ class SymptomRow:
         if self.begins == self.full or not WEAKEST <= self.most <= 1:
             raise ValueError(f"{self.name}: begins {self.begins}, full {self.full}, most {self.most}")
         if self.kind == "elsewhere" and self.settings:
-            raise ValueError(f"{self.name}: no setting helps, and {self.settings} are named")
+            raise ValueError(f"{self.name}: no setting helps, but {self.settings} are named")
         if self.kind in ("fault", "enough") and not self.settings:
-            raise ValueError(f"{self.name}: it speaks of no setting")
+            raise ValueError(f"{self.name}: it names no setting")
         if self.stake is not None and self.stake not in HARMS:
             raise ValueError(f"{self.name}: harm {self.stake!r} is none of {get_args(Harm)}")
         if self.noted is not None and (self.noted < self.begins) != (self.begins < self.full):
@@ -222,7 +222,7 @@ def rows() -> tuple[SymptomRow, ...]:
     names = {r.name for r in found}
     for row in found:
         if strangers := set(row.follows) - names:
-            raise ValueError(f"{row.name}: it follows {sorted(strangers)}, of which nothing is known")
+            raise ValueError(f"{row.name}: it follows {sorted(strangers)}, which is unknown")
     return found
 
 
@@ -313,7 +313,7 @@ def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:
             raise ValueError(f"{row.name}: {formula.text!r} reads unknown names {sorted(strange)}")
     for name, form in (place for text in row.texts for place in places(text)):
         if name not in known | set(row.numbers) | {"measured", "after"} or form not in FORMS:
-            raise ValueError(f"{row.name}: {{{name}:{form}}} is no number that a sentence can tell")
+            raise ValueError(f"{row.name}: {{{name}:{form}}} is not a number that a sentence can show")
     _verify_statements(row)
 
 

@@ -201,7 +201,7 @@ class Contest:
         if (failed := self.by_name[name].failed) is not None:
             return f"failed ({failed})"
         if (limit := self.breaks(name)) is not None:
-            return f"does not keep {limit}"
+            return f"breaks the limit {limit}"
         ahead = next((n for n in self.references(name) if self.is_hopeless(name, n)), None)
         if ahead is not None:
             return f"was behind by more than {HOPELESS:.0%} in each of two rounds"

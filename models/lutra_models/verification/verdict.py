@@ -62,14 +62,14 @@ def verdict(contest: Contest) -> Verdict | None:
 def _handed_over(contest: Contest, chosen: FinalistName) -> str:
     if chosen == "baseline":
         alone = len(contest.finalists) == 1
-        why = "nothing else was left to compare it with" if alone else "nothing is ahead of it with certainty"
+        why = "there is no other finalist" if alone else "nothing is certainly better"
         return f"{CALLED[chosen]} stays: {why}"
     by_load = gains_by_load(contest, chosen)
     told = [f"{_percent(g)} over {CALLED[n]}{_each(by_load.get(n, {}))}" for n, g in gains(contest, chosen).items()]
     out = ((n, contest.out(n)) for n in NAMES[NAMES.index(chosen) + 1 :] if n in contest.by_name)
     told += [f"{CALLED[n]} {why}" for n, why in out if why is not None]
     told += filter(None, (_shorter(contest, chosen), _one_bad_round(contest, chosen)))
-    return f"{CALLED[chosen]} holds: {_what(contest)} better by {', '.join(told)}"
+    return f"{CALLED[chosen]} wins: {_what(contest)} better by {', '.join(told)}"
 
 
 def _what(contest: Contest) -> str:
@@ -96,7 +96,7 @@ def _shorter(contest: Contest, chosen: FinalistName) -> str | None:
     if contest.compare(chosen, "rule_based").low > 0:
         return None
     own, other = contest.changes("best"), contest.changes("rule_based")
-    return f"no worse than that by more than {MARGIN:.0%}, and {own} changed settings instead of {other}"
+    return f"at most {MARGIN:.0%} worse than that, with {own} changed settings instead of {other}"
 
 
 def _one_bad_round(contest: Contest, chosen: FinalistName) -> str | None:
@@ -118,14 +118,14 @@ def _passed_over(contest: Contest, name: FinalistName) -> str:
         return _unreliable(contest, name, lost[0], found.rounds)
     gain = found.told(contest.objective.goal)
     told = "" if gain is None else f": {_percent(gain)}"
-    return f"{CALLED[name]} is not ahead of {CALLED[lost[0]]} with certainty{told}"
+    return f"{CALLED[name]} is not certainly better than {CALLED[lost[0]]}{told}"
 
 
 def _unreliable(contest: Contest, name: FinalistName, reference: FinalistName, rounds: int) -> str:
     own, other = (contest.relied_on(n, rounds) for n in (name, reference))
     return (
-        f"{CALLED[name]} cannot be relied on: its readings differ by {spread(own):.0%}, and at its worst it read "
-        f"{own[0]:,.4g} where {CALLED[reference]} read {other[0]:,.4g}"
+        f"{CALLED[name]} is not reliable: its readings differ by {spread(own):.0%}, and its worst reading is "
+        f"{own[0]:,.4g}, while that of {CALLED[reference]} is {other[0]:,.4g}"
     )
 
 

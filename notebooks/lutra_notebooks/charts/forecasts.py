@@ -110,7 +110,7 @@ def surprises(table: pd.DataFrame) -> alt.LayerChart:
         alt.Chart(table.assign(z=table.surprise.clip(-3.99, 3.99), weight=1 / max(len(table), 1)))
         .mark_bar(opacity=0.6)
         .encode(
-            x=alt.X("z:Q", bin=bins, title="deviations from the median (negative: less than predicted)"),
+            x=alt.X("z:Q", bin=bins, title="deviations from the median (negative: below the prediction)"),
             y=alt.Y("sum(weight):Q", title="share of readings").axis(format="%"),
         )
     )

@@ -13,7 +13,7 @@ from lutra_notebooks.racing import lines
 NUMBERS = {
     "log_score": "log score: difference",
     "regret": "regret: difference (share)",
-    "missed": "missed of the best: difference (% points)",
+    "missed": "gap to the optimum: difference (% points)",
 }
 
 
@@ -66,7 +66,7 @@ def _race(table: pd.DataFrame, title: str, domain: list[float]) -> alt.LayerChar
     dashes = alt.StrokeDash("entrant:N", sort=order).scale(range=[[1, 0], [6, 6], [2, 8], [10, 3, 2, 3]]).legend(None)
     told = ["entrant", "trial", *(alt.Tooltip(f"{n}:Q", format=".1f") for n in ("missed", "low", "high"))]
     chart = alt.Chart(table).encode(x=x, color=colour, tooltip=told)
-    y = "missed of the best (%)"
+    y = "gap to the optimum (%)"
     band = chart.mark_area(opacity=0.12).encode(y=alt.Y("low:Q", title=y, scale=scale), y2="high:Q")
     line = chart.mark_line(strokeWidth=3).encode(y=alt.Y("missed:Q", title=y, scale=scale), strokeDash=dashes)
     return (band + line).properties(width=330, height=240, title=title)

@@ -16,7 +16,7 @@ STATES = alt.Shape("state:N", title="trial").scale(
 TOLD = (
     *("trial", "origin", alt.Tooltip("at:T", format="%d %b %Y %H:%M:%S", title="ended (UTC)")),
     *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("reading", "bound", "low", "high")),
-    alt.Tooltip("gain:Q", format="+.1f", title="over the baseline (%)"),
+    alt.Tooltip("gain:Q", format="+.1f", title="gain over the baseline (%)"),
 )
 
 

@@ -11,7 +11,7 @@ from lutra_models.knobs import Knob, Number, Value
 
 from lutra_notebooks.charts.axes import INSIDE, QUIET, Along, ends, marked, panel, rule
 
-GAIN = "gain over the value at the beginning (%)"
+GAIN = "gain over the initial value (%)"
 
 
 def side_by_side(panels: list[alt.LayerChart]) -> alt.Chart:
@@ -79,7 +79,9 @@ def curves(table: pd.DataFrame, units: Mapping[str, str], most: int = 8) -> alt.
     kept = list(dict.fromkeys(table.sort_values("gain", ascending=False).workload))[:most]
     shown = table[table.serves & table.workload.isin(kept)]
     y = alt.Y(
-        "low:Q", title="gain over the baseline (%)", scale=alt.Scale(domain=ends(shown.low, shown.high), nice=False)
+        "low:Q",
+        title="gain over the baseline (%)",
+        scale=alt.Scale(domain=ends(shown.low, shown.high), nice=False),
     )
     panels = [_curves_of(shown[shown.setting == n], y, units.get(n, "")) for n in dict.fromkeys(shown.setting)]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared")

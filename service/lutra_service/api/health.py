@@ -30,7 +30,7 @@ class Alive(Answer):
     """The service answers."""
 
     status: Literal["alive"] = "alive"
-    """It does."""
+    """Always `alive`."""
     version: str = __version__
     """The service's version."""
 
@@ -39,12 +39,12 @@ class Readiness(Answer):
     """Whether the service can do its work."""
 
     status: str
-    """`ready`, or what is missing."""
+    """`ready`, or the missing part."""
 
 
 @router.get("/healthz")
 async def check_alive() -> Alive:
-    """Is the service there?"""
+    """Whether the service is alive."""
     return Alive()
 
 
@@ -64,8 +64,8 @@ def check_ready(stored: StoreDep) -> JSONResponse:
 
 @router.get("/metrics", response_class=PlainTextResponse)
 async def get_metrics(request: Request, stored: StoreDep) -> Response:
-    """For Prometheus: of this process, and of all databases together; with a token of the scope `read` of each one
-    that it reaches, by name.
+    """Metrics for Prometheus, of this process and of all databases together. A token of the scope `read` adds the
+    databases that it reaches, by name.
     """
     given = "authorization" in request.headers
     who = await request.app.state.entry.admit(request.headers, SCRAPING, {}) if given else None
@@ -88,7 +88,7 @@ def _product(stored: Store, who: Principal | None) -> list[Metric]:
     rows: Rows = [((name,), f) for name, f in found.items()] if who else [((), figures.together(found.values()))]
     return [
         gauge("lutra_store_up", STORE_UP, (), [((), 1)]),
-        gauge("lutra_store_bytes", "What the store takes on its disk", (), [((), size)]),
+        gauge("lutra_store_bytes", "The size of the store on its disk", (), [((), size)]),
         gauge("lutra_jobs_waiting", "Computations that no worker has begun", (), [((), waiting)]),
         *_of_databases(("database",) if who else (), rows),
     ]

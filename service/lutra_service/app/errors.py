@@ -20,7 +20,7 @@ class Conflict(LutraError):
 
 
 class KeyReused(LutraError):
-    """An Idempotency-Key that came with another request before."""
+    """An Idempotency-Key that was used with a different request before."""
 
     code = "idempotency_key_reused"
 

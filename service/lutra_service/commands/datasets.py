@@ -31,9 +31,9 @@ FORMATS = {"csv": (".csv",), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parqu
 @click.option("--engine", help="Only databases of this engine.")
 @click.option("--database", help="Only this database (db_…).")
 @click.option("--session", help="Only this session (ts_…).")
-@click.option("--since", type=MOMENT, help="Only what ended after it; UTC where it names no offset.")
-@click.option("--until", type=MOMENT, help="Only what began before it.")
-@click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
+@click.option("--since", type=MOMENT, help="Only windows that ended after this moment; UTC unless it has an offset.")
+@click.option("--until", type=MOMENT, help="Only windows that began before this moment.")
+@click.option("--metric", "metrics", multiple=True, help="Only this metric; can be repeated.")
 def export(
     format_: Format,
     since: datetime | None,
@@ -41,7 +41,7 @@ def export(
     metrics: tuple[str, ...],
     **of: Any,
 ) -> None:
-    """Write all that was measured, with the settings that were active, as GET /v1/observations does."""
+    """Write all observations, with the settings that were active, as GET /v1/observations does."""
     from lutra_service.app.observations.selected import require_known, selected
     from lutra_service.app.observations.tables import encoded
     from lutra_service.commands.opening import opened
@@ -68,7 +68,7 @@ class Import(click.Group):
     "import", cls=Import, context_settings={"ignore_unknown_options": True}, subcommand_metavar="SOURCE | public …"
 )
 def import_() -> None:
-    """Make measurements past workloads, which later sessions of the same engine learn from.
+    """Import measurements as past workloads, from which later sessions of the same engine learn.
 
     `lutra import SOURCE …` reads a file; its options are those of `lutra import file --help`.
     """
@@ -76,27 +76,38 @@ def import_() -> None:
 
 @import_.command("file")
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
-@click.option("--name", required=True, help="What the workload's database is called.")
-@click.option("--engine", help="The engine that was measured, where the file does not tell it.")
-@click.option("--engine-version", help="Its version, such as 16.4, where the file does not tell it.")
-@click.option("--memory", help="Its host's memory, such as 16GB, where the file does not tell it.")
-@click.option("--cores", type=click.FloatRange(0, min_open=True), help="Its host's cores, where the file tells none.")
-@click.option("--metric", required=True, help="The metric that was to become better.")
-@click.option("--goal", required=True, type=click.Choice(["maximize", "minimize"]), help="Which way is better.")
+@click.option("--name", required=True, help="The name of the workload's database.")
+@click.option("--engine", help="The measured engine, if the file does not name it.")
+@click.option("--engine-version", help="The engine's version, such as 16.4, if the file does not name it.")
+@click.option("--memory", help="The host's memory, such as 16GB, if the file does not name it.")
 @click.option(
-    "--from", "format_", type=click.Choice([*FORMATS, "ottertune"]), help="The format, where the name does not tell it."
+    "--cores", type=click.FloatRange(0, min_open=True), help="The host's cores, if the file does not name them."
+)
+@click.option("--metric", required=True, help="The metric to improve.")
+@click.option(
+    "--goal", required=True, type=click.Choice(["maximize", "minimize"]), help="The direction of improvement."
 )
 @click.option(
-    "--mapping", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="TOML: what columns mean."
+    "--from",
+    "format_",
+    type=click.Choice([*FORMATS, "ottertune"]),
+    help="The format, if the file's name does not determine it.",
 )
-@click.option("--sample", type=click.IntRange(3), help="Take so many rows, spread over what was measured.")
-@click.option("--label", help="Databases of one label share what was learned; without it, those that have none.")
+@click.option(
+    "--mapping",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A TOML file with the meaning of the columns.",
+)
+@click.option("--sample", type=click.IntRange(3), help="Import only this many rows, spread over the readings.")
+@click.option(
+    "--label", help="Databases with the same label learn from each other; without a label, databases that have none."
+)
 def import_file(source: Path, goal: Goal, **given: Any) -> None:
-    """Make measurements of SOURCE a past workload, which later sessions of the same engine learn from.
+    """Import the measurements in SOURCE as a past workload, from which later sessions of the same engine learn.
 
-    SOURCE is what `lutra export` wrote, a table whose columns are settings and metrics (CSV, JSON lines, Parquet), an
-    OpenBox history, or a folder of OtterTune's knobs, metrics and summary files. Nothing is stored of a file that is
-    broken.
+    SOURCE is the output of `lutra export`, a table whose columns are settings and metrics (CSV, JSON lines, Parquet),
+    an OpenBox history, or a folder with OtterTune's knobs, metrics and summary files. Nothing of a broken file is
+    stored.
     """
     from lutra_models.errors import LutraError, printable
 
@@ -126,7 +137,7 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
         session = store.write(lambda unit: keep(unit, workload, model, lesson(asked, model), fates))
     click.echo(f"{session.database_id} {session.id}: {workload.count}")
     if left_out:
-        click.echo(f"  {left_out:,} windows did not measure {workload.objective.metric}, and are left out")
+        click.echo(f"  {left_out:,} windows without {workload.objective.metric} are left out")
     for line in fates.lines():
         click.echo(f"  {line}")
 
@@ -166,7 +177,7 @@ def _live(source: Path, rows: Sequence[RawRow], mapping: ColumnMapping, given: M
         """Raises Broken where nobody says it."""
         cell = told_by(mapping, rows, name)
         if given[option] is None and cell is None:
-            raise Broken(f"{source} does not tell its {name}: say --{option.replace('_', '-')}")
+            raise Broken(f"{source} does not name its {name}: pass --{option.replace('_', '-')}")
         return given[option] if cell is None or given[option] is not None else circumstance(name, cell)
 
     memory, cores = said("memory", "memory_bytes"), said("cores", "cores")
@@ -183,7 +194,7 @@ def _format_of(source: Path) -> str:
     name = source.name.lower().removesuffix(".gz")
     found = next((format_ for format_, ends in FORMATS.items() if name.endswith(ends)), None)
     if found is None:
-        raise Broken(f"{source}: its name does not tell its format: say --from {', '.join(FORMATS)} or ottertune")
+        raise Broken(f"{source}: its name does not determine its format: pass --from {', '.join(FORMATS)} or ottertune")
     return found
 
 

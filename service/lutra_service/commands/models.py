@@ -20,25 +20,25 @@ PAGE = 500
 
 @click.group()
 def models() -> None:
-    """Model versions: the options of the recommender, and which of them serve.
+    """Manage model versions: the options of the recommender, and which version serves.
 
-    A version is a candidate, the champion or retired. The champion computes every recommendation; a candidate may run
-    in its shadow. A change of champion holds for the next recommendation, in all processes of the service.
+    A version is a candidate, the champion or retired. The champion computes every recommendation; a candidate can run
+    in its shadow. A new champion takes effect from the next recommendation, in all processes of the service.
 
     \b
-    lutra models options >mine.toml         the champion's options, each with its meaning and range
+    lutra models options >mine.toml         print the champion's options, with meanings and ranges
     lutra models register mine.toml --name "wider priors"
-    lutra models score mv_…                 how good it would have been on past sessions
-    lutra models shadow mv_…                let it predict beside the champion
-    lutra models show mv_…                  its scores, beside the champion's
-    lutra models promote --by-rule mv_…     let it serve where it is shown to be better; `rollback` undoes that
+    lutra models score mv_…                 score a version on past sessions
+    lutra models shadow mv_…                let a version predict beside the champion
+    lutra models show mv_…                  show its scores beside the champion's
+    lutra models promote --by-rule mv_…     let it serve if it is shown to be better; `rollback` undoes that
     """
 
 
 @models.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def list_models(as_json: bool) -> None:
-    """List the model versions, newest first. An asterisk marks the one that serves."""
+    """List the model versions, newest first. An asterisk marks the serving version."""
     from lutra_service.app.models.serving import missing, serving
     from lutra_service.app.models.suite import Suite, suite_of
     from lutra_service.commands.opening import opened
@@ -66,8 +66,8 @@ def list_models(as_json: bool) -> None:
 def options(model_id: str | None) -> None:
     """Print the options of MODEL_ID (mv_…), or of the champion, as TOML.
 
-    Each option has above it what it means, its range, and its default where it has another value. `register` reads the
-    same document; what it does not name keeps its default.
+    A comment above each option gives its meaning, its range, and its default if that differs from the value.
+    `register` reads the same document; options that it does not name keep their default.
     """
     from lutra_service.app.models.serving import document
     from lutra_service.commands.opening import opened
@@ -79,10 +79,10 @@ def options(model_id: str | None) -> None:
 
 @models.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--name", required=True, help="What is tried.")
-@click.option("--note", default="", help="Why, in a sentence.")
+@click.option("--name", required=True, help="A name for the version.")
+@click.option("--note", default="", help="The reason, in one sentence.")
 def register(file: Path, name: str, note: str) -> None:
-    """Register the options in FILE (TOML, or JSON where it ends so) as a candidate, and print its id."""
+    """Register the options in FILE (TOML, or JSON if it ends in .json) as a candidate, and print its id."""
     from lutra_service.app.models import versions
     from lutra_service.commands.opening import opened
     from lutra_service.common.settings import Settings
@@ -91,7 +91,7 @@ def register(file: Path, name: str, note: str) -> None:
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise click.ClickException(f"{file} is no text: {error}") from error
+        raise click.ClickException(f"{file} is not a text file: {error}") from error
     form: Form = "json" if file.suffix.lower() == ".json" else "toml"
     settings = Settings()
     with opened(settings) as store:
@@ -105,8 +105,8 @@ def register(file: Path, name: str, note: str) -> None:
 def score(model_id: str) -> None:
     """Score MODEL_ID (mv_…) on past sessions, one after the other.
 
-    It is fitted to each session's first trials and predicts those that came then. A service that runs over the same
-    database takes part in the work; interrupted, it goes on with the next call.
+    The model is fitted to the first trials of each session and predicts the later ones. A service that runs on the
+    same database takes part in the work. An interrupted scoring continues with the next call.
     """
     from lutra_service.commands.opening import opened
     from lutra_service.commands.scoring import scored
@@ -121,8 +121,8 @@ def score(model_id: str) -> None:
 @models.command()
 @click.argument("model_id")
 def show(model_id: str) -> None:
-    """Show MODEL_ID (mv_…) beside the champion: what the conformance suite found, both scorecards, what the shadow
-    saw, what each of these says with an interval, and whether the rule promotes it."""
+    """Show MODEL_ID (mv_…) beside the champion: the result of the conformance suite, both scorecards, the results of
+    the shadow, each comparison with its interval, and whether the rule promotes the version."""
     from lutra_service.commands.opening import opened
 
     with opened() as store:
@@ -135,11 +135,11 @@ def show(model_id: str) -> None:
 
 @models.command()
 @click.argument("model_id")
-@click.option("--off", is_flag=True, help="Let it predict no longer. What it predicted stays.")
+@click.option("--off", is_flag=True, help="Stop the shadow. Earlier predictions are kept.")
 def shadow(model_id: str, off: bool) -> None:
-    """Let the candidate MODEL_ID (mv_…) predict beside what serves, for each recommendation from now on.
+    """Let the candidate MODEL_ID (mv_…) predict beside the champion, for each later recommendation.
 
-    It changes nothing of them. `lutra models show` compares both on what is measured then.
+    It does not change recommendations. `lutra models show` compares both on the measurements that follow.
     """
     from lutra_service.app.models import versions
     from lutra_service.commands.opening import opened
@@ -152,7 +152,7 @@ def shadow(model_id: str, off: bool) -> None:
 
 @models.command()
 @click.argument("model_id")
-@click.option("--by-rule", is_flag=True, help="Only where `lutra models show` says that it is better.")
+@click.option("--by-rule", is_flag=True, help="Promote only if `lutra models show` says that the version is better.")
 def promote(model_id: str, by_rule: bool) -> None:
     """Let MODEL_ID (mv_…) serve from the next recommendation on."""
     from lutra_service.app.models import versions
@@ -164,7 +164,7 @@ def promote(model_id: str, by_rule: bool) -> None:
 
 @models.command()
 def rollback() -> None:
-    """Let the champion before the present one serve again."""
+    """Let the previous champion serve again."""
     from lutra_service.app.models import versions
     from lutra_service.commands.opening import opened
 

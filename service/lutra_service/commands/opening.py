@@ -23,7 +23,8 @@ def check_schema(settings: Settings) -> None:
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
         raise click.ClickException(
-            f"there is no database {file}: run `lutra migrate` to make it, or name another one by LUTRA_DATABASE_URL"
+            f"there is no database {file}: run `lutra migrate` to create it, or set "
+            "LUTRA_DATABASE_URL to a different one"
         )
     engine = make_engine(settings.database_url)
     try:
@@ -32,7 +33,7 @@ def check_schema(settings: Settings) -> None:
         engine.dispose()
     if pending:
         place = file or "the database of LUTRA_DATABASE_URL"
-        raise click.ClickException(f"the schema of {place} is not this program's: run `lutra migrate`")
+        raise click.ClickException(f"the schema of {place} does not fit this program: run `lutra migrate`")
 
 
 @contextmanager

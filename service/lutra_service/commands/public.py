@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @click.command()
 def public() -> None:
-    """Make the public tables of lutra-public past workloads, so that a first session does not begin with nothing.
+    """Import the public tables of lutra-public as past workloads, so that a first session can learn from them.
 
-    They are kept all or not at all, and once: what is there already stays as it is. Then they are fitted, as `lutra
-    train` does. Databases whose policy says `past: none` never see them.
+    Either all tables are stored or none; existing ones are not changed. Then they are fitted, as `lutra train` does.
+    Databases whose policy says `past: none` never use them.
     """
     from lutra_models.errors import LutraError
 
@@ -46,7 +46,7 @@ def public() -> None:
                 store, partial(make_worker, settings, waited_for=False), settings.workers, Teller()
             ).run()
         except NoWorker as error:
-            raise click.ClickException(f"kept, and not fitted yet ({error}): `lutra train` does it") from error
+            raise click.ClickException(f"imported, but not fitted yet ({error}): run `lutra train`") from error
     click.echo(str(trained))
 
 
@@ -58,4 +58,4 @@ def tell(tables: list[Read], outcomes: list[Outcome]) -> None:
             f"{settings} settings ({one.table.source}; {one.table.licence})"
         )
     if set(outcomes) <= {"known"}:
-        click.echo("nothing changed: all of them were there already")
+        click.echo("nothing changed: all tables had been imported before")

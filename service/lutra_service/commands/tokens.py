@@ -40,7 +40,7 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--name", required=True, help="Who uses the token.")
+@click.option("--name", required=True, help="The user or program that uses the token.")
 @click.option(
     "--scope",
     "scopes",
@@ -51,7 +51,7 @@ def token() -> None:
 @click.option("--database", help="Limit the token to this database (db_…). An agent's token needs one.")
 @click.option("--expires", type=duration, help="The token expires after this time, such as 90d. [default: never]")
 def create(name: str, scopes: tuple[str, ...], database: str | None, expires: timedelta | None) -> None:
-    """Create a token and print it: this once, for only its digest is kept."""
+    """Create a token and print it. It is printed only once: the service keeps only its digest."""
     from lutra_service.app.access.tokens import create_token
     from lutra_service.commands.opening import opened
 
@@ -62,10 +62,10 @@ def create(name: str, scopes: tuple[str, ...], database: str | None, expires: ti
 
 @token.command("list")
 @click.option("--database", help="Only tokens of this database (db_…).")
-@click.option("--all", "everything", is_flag=True, help="Revoked and expired tokens too.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--all", "everything", is_flag=True, help="Include revoked and expired tokens.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def list_tokens(database: str | None, everything: bool, as_json: bool) -> None:
-    """List tokens, never their secrets: those are not kept."""
+    """List tokens without their secrets, which are not stored."""
     from lutra_service.commands.opening import opened
 
     with opened() as store:
@@ -92,7 +92,7 @@ def revoke(token_id: str) -> None:
 @click.option("--grace", type=duration, default="0s", help="The old token stays valid for this time. [default: 0s]")
 @click.option("--expires", type=duration, help="The new token expires after this time. [default: as the old one]")
 def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
-    """Put a token with a new secret in the place of TOKEN_ID (tok_…), and print it: this once."""
+    """Replace TOKEN_ID (tok_…) with a new token, and print it. It is printed only once."""
     from lutra_service.app.access.tokens import rotate_token
     from lutra_service.commands.opening import opened
 
@@ -104,11 +104,11 @@ def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
 @click.command()
 @click.option("--database", help="Only entries of this database (db_…).")
 @click.option("--action", help="Only this action, such as recommendation.approve.")
-@click.option("--since", type=duration, help="Only what was done within this time, such as 7d.  [default: any time]")
+@click.option("--since", type=duration, help="Only entries of this time, such as 7d.  [default: any time]")
 @click.option("--limit", type=click.IntRange(1), help="[default: 50; with --since all]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with before and after.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, with before and after.")
 def audit(database: str | None, action: str | None, since: timedelta | None, limit: int | None, as_json: bool) -> None:
-    """Who did what to what, newest first."""
+    """List who did what, newest first."""
     from lutra_service.commands.opening import opened
 
     most = limit or (None if since is not None else 50)

@@ -10,12 +10,12 @@ import click
 
 
 @click.command()
-@click.option("--workers", type=click.IntRange(1), help="Fitted at the same time. [default: LUTRA_WORKERS]")
+@click.option("--workers", type=click.IntRange(1), help="Workloads to fit at the same time. [default: LUTRA_WORKERS]")
 def train(workers: int | None) -> None:
-    """Fit every past workload that is not fitted as it would be now, for recommendations to use.
+    """Fit every past workload whose model is missing or outdated.
 
-    What is fitted already stays as it is, and what this command has done stays done when it is interrupted. The service
-    does the same by itself, one workload at a time (LUTRA_TRAIN_S).
+    Current models are not changed, and an interrupted run keeps the models that it has fitted. The service does the
+    same by itself, one workload at a time (LUTRA_TRAIN_S).
     """
     from lutra_service.app.jobs.training import Training
     from lutra_service.commands.opening import opened
@@ -39,7 +39,7 @@ def train(workers: int | None) -> None:
             raise click.ClickException(f"nothing could be computed: {error}") from error
     click.echo(str(trained))
     if training.stopped:
-        raise click.ClickException("interrupted: run it again to go on")
+        raise click.ClickException("interrupted: run it again to continue")
 
 
 class Teller:

@@ -79,7 +79,7 @@ class Settings(BaseSettings):
             return None
         return (
             f"{self.host} is not a loopback address: set LUTRA_TLS_CERT and LUTRA_TLS_KEY, or LUTRA_BEHIND_TLS_PROXY=1 "
-            "where a proxy in front of the service ends TLS"
+            "if a proxy in front of the service ends TLS"
         )
 
     def refusal_of_scheduler(self) -> str | None:
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
         if scheme == "tcp" and _loopback(host or ""):
             return None
         return (
-            f"LUTRA_DASK_SCHEDULER is {self.dask_scheduler}: take tls://host:port with LUTRA_DASK_TLS_CA, "
+            f"LUTRA_DASK_SCHEDULER is {self.dask_scheduler}: use tls://host:port with LUTRA_DASK_TLS_CA, "
             "LUTRA_DASK_TLS_CERT and LUTRA_DASK_TLS_KEY; tcp:// is for a scheduler on loopback alone"
         )
 

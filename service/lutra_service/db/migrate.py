@@ -52,7 +52,8 @@ def _is_pending(connection: Connection) -> bool:
     known = ScriptDirectory.from_config(_config())
     if current is not None and current not in {script.revision for script in known.walk_revisions()}:
         raise NewerSchema(
-            f"its schema, {current}, was made by a newer version of Lutra, and none leads back: start that version, or "
+            f"its schema, {current}, was made by a newer version of Lutra, and there is no "
+            "downgrade: start that version, or "
             "restore the backup from before the upgrade"
         )
     return current != known.get_current_head()

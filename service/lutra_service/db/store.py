@@ -216,7 +216,7 @@ class Store:
                 if _is_undone(error):
                     raise
                 raise CommitUnknown(
-                    "the database went away before it said whether this was stored: look, then ask again "
+                    "the connection to the database was lost before this was confirmed: check, then try again "
                     "(with an Idempotency-Key the same request is carried out once)"
                 ) from error
             return result, unit.news.changed

@@ -59,9 +59,9 @@ def _compute(
     try:
         text = future.result()
     except PickleRefused as error:
-        raise WorkerLost(f"the cluster's answer is no plain data: {error}") from error
+        raise WorkerLost(f"the cluster's answer is not plain data: {error}") from error
     except Exception as error:
-        raise NoWorker(f"the cluster did not hand the answer over: {type(error).__name__}: {error}") from error
+        raise NoWorker(f"the cluster did not deliver the answer: {type(error).__name__}: {error}") from error
     if not isinstance(text, str):
         raise WorkerLost(f"the cluster's answer is a {type(text).__name__}, no text")
     return opened(json.loads(text))

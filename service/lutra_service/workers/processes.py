@@ -196,11 +196,11 @@ def _parsed(line: bytes) -> object:
     try:
         return json.loads(line, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise WorkerLost(f"its answer is no JSON: {error}") from error
+        raise WorkerLost(f"its answer is not JSON: {error}") from error
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _waited_s(pid: int) -> float:

@@ -59,7 +59,7 @@ def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
         raise ValueError(f"no verdict after {contest.rounds} rounds: {contest.turn()} is measured next")
     configuration = Configuration(contest.by_name[decided.name].configuration)
     changes = (history.current or configuration).changes_to(configuration)
-    why = f"part of what held when it was measured in turns: {decided.sentence}"
+    why = f"part of the configuration that won the verification: {decided.sentence}"
     reasons = tuple(Reason(name, old, new, why) for name, (old, new) in changes.items())
     answer = _answer(request, model, Recommendation(configuration, ORIGINS[decided.name], reasons=reasons))
     return {**answer, **document["named"]} if decided.name == "best" else answer

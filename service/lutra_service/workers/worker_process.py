@@ -69,7 +69,7 @@ def _packed(document: Document) -> bytes:
     try:
         return json.dumps(document, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        return json.dumps({"failed": ["internal_error", f"the answer is no plain document: {error}"]}).encode()
+        return json.dumps({"failed": ["internal_error", f"the answer is not a plain document: {error}"]}).encode()
 
 
 def _receive(requests: SimpleQueue[bytes]) -> None:

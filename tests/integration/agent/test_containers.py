@@ -100,7 +100,7 @@ def of_container(ground: Ground) -> dict[str, str]:
 def test_the_hosts_own_server_is_neither_read_nor_written_in_place_of_a_containers(ground: Ground) -> None:
     made, theirs = ground.config(), of_container(ground)
     found = examine(made)
-    assert any("the agent takes nothing from this host's files and processes" in line for line in found.missing)
+    assert any("the agent does not use this host's files and processes" in line for line in found.missing)
     assert (found.server.host.disk_bytes, found.server.host.device, found.server.host.file_system) == (None,) * 3
     with opened(made) as database:
         measure = Measure(database.engine.telemetry, database.probe, database.clock, database.place)

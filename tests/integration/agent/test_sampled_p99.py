@@ -199,5 +199,5 @@ def test_check_names_an_extension_that_is_created_and_not_loaded_and_what_is_not
     missing = "\n".join(found["missing"])
     assert "add pg_stat_statements to shared_preload_libraries" in missing
     assert "server log:" in missing
-    assert "restart.command: this account finds no program '/nowhere/restart'" in missing
+    assert "restart.command: this account cannot find a program '/nowhere/restart'" in missing
     assert "set service.token_file" in missing

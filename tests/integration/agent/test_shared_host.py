@@ -168,4 +168,6 @@ def test_no_applied_change_takes_the_margin_beside_a_neighbour(group: Path, tmp_
             subprocess.run([*entering(group), *server.restart_command], check=True)  # charged from its start on
             refused += session(server, kind, group, tmp_path / str(number), rng)
     assert refused
-    assert all("that others leave: of the 2,048 MB on this host they hold up to" in message for message in refused)
+    assert all(
+        "that other programs leave: of the 2,048 MB on this host they use up to" in message for message in refused
+    )

@@ -106,7 +106,7 @@ def test_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, workers
         (poison.HANGS, True, "no answer within 1 s (LUTRA_FIT_TIMEOUT_S; a candidate: half of it)"),
         (poison.STOPS, True, "no answer within 1 s (LUTRA_FIT_TIMEOUT_S; a candidate: half of it)"),
         (poison.GROWS, False, "more memory than LUTRA_FIT_MEMORY_BYTES allows (a candidate: half of it)"),
-        (poison.NO_NUMBER, False, "internal_error: the answer is no plain document"),
+        (poison.NO_NUMBER, False, "internal_error: the answer is not a plain document"),
         (poison.LONG, False, "its answer was longer than"),
         (poison.ENVIRONMENT, False, "invalid_answer"),
     ],

@@ -139,7 +139,7 @@ def test_a_kernel_a_forest_and_an_acquisition_of_ones_own_serve_without_a_restar
     assert gone["missing"] == missing
     former = session.next(two.api)
     assert former["model"] == first
-    assert "toygp 1.0 is not installed; the version before it serves" in two.log
+    assert "toygp 1.0 is not installed; the previous version serves" in two.log
     assert "toygp 1.0 is not installed" in one.run("models", "list")
     refused = subprocess.run([LUTRA, "replay", theirs["id"]], env=one.env, capture_output=True, text=True, check=False)
     assert "toygp 1.0 is not installed" in refused.stderr

@@ -80,7 +80,7 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
     assert lines[TRIALS + 2].startswith("handed over: qps")
     under = "measured at 2 clients of simple-update; at other numbers of clients it was not measured"
     assert lines[TRIALS + 3] == found["measured_under"] == under
-    told = re.fullmatch(r"active now, (\d+) settings away from the baseline:", lines[TRIALS + 4])
+    told = re.fullmatch(r"active now, (\d+) settings different from the baseline:", lines[TRIALS + 4])
     assert told is not None, lines[TRIALS + 4]
     statements = lines[TRIALS + 5 :]
     assert len(statements) == int(told[1]) > 0, "twice as many transactions are better than the baseline's"

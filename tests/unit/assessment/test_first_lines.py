@@ -190,4 +190,4 @@ def test_an_outage_is_the_first_of_them_and_brings_no_rule(fault: str) -> None:
 def test_a_cure_that_needs_a_restart_is_not_hidden_behind_the_rules() -> None:
     told = lines("a cache of 8 MB")
     assert "33.3 % of page reads missed shared_buffers" in told[0]
-    assert "Against what was found, and with a restart, in a proposal of its own: shared_buffers." in told[1]
+    assert "Further cures need a restart and come in a separate recommendation: shared_buffers." in told[1]

@@ -31,7 +31,7 @@ def test_a_host_that_swaps_is_asked_for_no_larger_pool(engine: str) -> None:
     swaps = busy(innodb(engine, innodb_buffer_pool_size="4G"), {**SMALL_POOL, **SWAPS}, FULL)
     assert moves(swaps.evidence()) == []
     (move,) = named(swaps, "pool_small").moves
-    assert move.obstacle == "the host has no memory to spare: it swaps"
+    assert move.obstacle == "the host has no free memory: it swaps"
     assert "swapping" in {f.name for f in strong(swaps.evidence())}
 
 

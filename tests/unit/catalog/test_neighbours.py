@@ -42,7 +42,13 @@ def test_what_others_hold_bounds_a_raise_on_every_engine(engine: str) -> None:
     refusal = meet(crowded).memory_refusal(policy, raised)
     assert refusal is not None
     assert refusal.code == "memory_budget_exceeded"
-    for figure in ("768 MB that others leave", "3,072 MB", "4,096 MB", "256 MB are to stay free", "fewer programs"):
+    for figure in (
+        "768 MB that other programs leave",
+        "3,072 MB",
+        "4,096 MB",
+        "256 MB have to stay free",
+        "fewer programs",
+    ):
         assert figure in refusal.message
 
 

@@ -66,7 +66,7 @@ def test_the_space_spans_the_sources_and_leaves_out_what_needs_a_reboot() -> Non
     space = live().space(Policy())
     assert set(space.names) == {"room", "reserved", "huge"}
     assert space["huge"].applies == "immediate"
-    with pytest.raises(InvalidConfiguration, match="scheduler needs a reboot of its host, which is left to"):
+    with pytest.raises(InvalidConfiguration, match="scheduler needs a reboot of its host, which only"):
         live().space(Policy(movable=frozenset({"scheduler"})))
 
 

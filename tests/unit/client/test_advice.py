@@ -55,7 +55,7 @@ def test_a_recommendation_is_read_and_a_part_of_it_approved(shop: Live, advice: 
     id_ = told.split()[0]
     assert f"{id_} proposed (evidence) 1 symptom shows" in told
     assert "work_mem 4MB → 8MB (reload) so against: more memory?[2J for each sort" in told
-    assert "what is executed: ALTER SYSTEM SET work_mem = '8MB'; ALTER SYSTEM SET jit = 'off';" in told
+    assert "statements: ALTER SYSTEM SET work_mem = '8MB'; ALTER SYSTEM SET jit = 'off';" in told
     assert f"lutra-advice approve {id_} [SETTING …]" in told
     assert told in advice("status", shop.agent.database)
 
@@ -118,7 +118,7 @@ def test_status_names_what_is_in_the_file_and_not_active(shop: Live, advice: Adv
     agent = shop.agent
     agent.settings["work_mem"] = replace(agent.settings["work_mem"], persisted="24MB")
     agent.send(agent.report(settings_hash="pasted"))
-    told = "work_mem is 4MB; 24MB is in the file, not active: a reload (SELECT pg_reload_conf()) makes it active"
+    told = "work_mem is 4MB; 24MB is in the file but not active: a reload (SELECT pg_reload_conf()) activates it"
     assert told in advice("status", "shop")
 
 
@@ -171,14 +171,14 @@ def test_who_stops_waiting_reads_that_the_approval_stands(
     id_ = run("next").output.split()[0]
     monkeypatch.setattr(Recommendations, "wait", interrupted)
     told = run("approve", id_, "--wait").output
-    assert f"{id_} stays approved; `lutra-advice undo {id_}` takes it back" in told
+    assert f"{id_} is still approved; to undo it: `lutra-advice undo {id_}`" in told
     assert shop.look(id_)["state"] == "approved"
 
 
 def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result]) -> None:
     assert run("next", "bakery").output == "Error: there is no database 'bakery': this token sees shop\n"
     assert "404 not_found" in run("show", "rec_none").output
-    assert run("show", "").output == "Error: recommendation: an id is no empty text\n"
+    assert run("show", "").output == "Error: recommendation: an id must not be empty\n"
     assert "409" in run("next").output
 
 
@@ -187,7 +187,7 @@ def test_a_session_that_answers_in_another_mode_than_it_was_opened_in_says_why(s
     shop.agent.send()
     told = advice("open", "--mode", "reload_only")
     assert "minimize p99_ms, observe, 0 of" in told
-    assert "reload_only is asked for, and the agent's newest report allows observe" in told
+    assert "reload_only was requested, but the agent's newest report allows observe" in told
     assert 'set mode = "reload_only" in [agent] of its file and restart it' in told
 
 
@@ -239,7 +239,7 @@ def test_findings_are_read_accepted_and_counted_again(
     assert "accepted fault sorts_spill: " in last
     assert "reports?[2J at night" in last
     assert "withdrawn" in advice("withdraw", "sorts_spill", "shop")
-    assert advice("risks", "shop") == "nobody accepts a finding"
+    assert advice("risks", "shop") == "no finding is accepted"
     assert advice("findings", "shop", "--gone") == ""
     assert run("accept", "sorts_spill", "shop", "--because", "x", "--until", "soon").exit_code != 0
 

@@ -93,7 +93,7 @@ def test_waiting_ends_at_its_deadline() -> None:
     next(flow)
     assert flow.send(answer(200, {"state": "computing"})) == Pause(2.0)
     next(flow)
-    with pytest.raises(TimedOut, match=r"did not happen in 10 s; it is computing"):
+    with pytest.raises(TimedOut, match=r"the wait timed out after 10 s; it is computing"):
         flow.send(answer(200, {"state": "computing"}))
 
 
@@ -137,7 +137,7 @@ def test_no_client_without_a_token_of_the_environment(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("text", ["lutra_secret lutra_secret", "lutra_secret\nx", "lutra_s\u00e9cret"])
 def test_what_no_header_can_hold_is_refused_and_not_told(text: str) -> None:
-    with pytest.raises(ValueError, match="a token is one word") as refused:
+    with pytest.raises(ValueError, match="expected a single word") as refused:
         Client(token=text)
     assert "cret" not in str(refused.value)
 

@@ -53,7 +53,7 @@ def test_what_is_expected_stands_beside_what_is_measured_now() -> None:
 
 def test_whoever_makes_the_change_by_hand_reads_what_to_execute() -> None:
     lines = told(changes=[change("work_mem", "immediate", STEP, LINE), change("jit", "restart")]).splitlines()
-    begin = lines.index("what is executed:")
+    begin = lines.index("statements:")
     assert lines[begin + 1 :] == [
         "  SET GLOBAL work_mem = 8192;",
         "  # database.include_file",

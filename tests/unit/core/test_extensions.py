@@ -41,5 +41,5 @@ def test_one_that_cannot_be_imported_is_named_with_its_package(package: Path, va
 
 def test_nobody_replaces_a_value_of_ours(package: Path) -> None:
     package.write_text(f"[{GROUP}]\nmine = os:sep\n")
-    with pytest.raises(BrokenExtension, match=rf"{GROUP}: there are two called /; uninstall the package"):
+    with pytest.raises(BrokenExtension, match=rf"{GROUP}: two have the name /; uninstall the package"):
         extensions.extended(("/",), GROUP, str)

@@ -81,7 +81,8 @@ def test_a_load_that_grew_is_not_taken_for_the_changes_effect() -> None:
     found = judge(quiet, loud, P99)
     assert (found.verdict, found.after, found.ratio) == ("not_enough_at_like_load", 0, None)
     assert sentence(found) == (
-        "too little at like load to tell a difference in p99_ms: 0 windows against 0 before at like load, and 32 at "
+        "not enough windows at comparable load to compare p99_ms: 0 windows against 0 before at "
+        "comparable load, and 32 at "
         "another load"
     )
 
@@ -108,7 +109,7 @@ def test_windows_in_which_the_host_was_busy_with_something_else_are_marked_and_w
     assert found.ratio is not None
     assert blind.ratio is not None
     assert abs(math.log(found.ratio)) < abs(math.log(blind.ratio)) / 2
-    assert sentence(found).endswith("; the host was busy with something else in 6 of them, which weigh less")
+    assert sentence(found).endswith("; the host was busy with something else in 6 of them, which have less weight")
 
 
 def test_a_disk_that_the_changed_settings_keep_busier_is_no_neighbour() -> None:

@@ -33,7 +33,7 @@ def test_a_difference_in_the_last_digits_is_none(sessions: int) -> None:
 
 def test_two_sessions_never_tell_however_large_their_difference() -> None:
     assert compared([5.0, 5.0]).low is None
-    assert "too few to tell" in judged({"past_sessions": [5.0, 5.0]})[0].sentence
+    assert "too few to decide" in judged({"past_sessions": [5.0, 5.0]})[0].sentence
 
 
 def test_of_equal_versions_few_are_promoted_by_whoever_looks_after_each_session() -> None:
@@ -67,12 +67,12 @@ BETTER, WORSE, SAME = [0.3, 0.2, 0.4] * 5, [-0.3, -0.2, -0.4] * 5, [0.0] * 15
             ["surrogate"],
             {"past_sessions": BETTER, "played": WORSE},
             False,
-            "played in a lab, by what they missed: worse",
+            "simulated lab sessions, by the gap to the optimum: worse",
         ),
-        (["surrogate"], {"past_sessions": SAME}, False, "might not tell"),
+        (["surrogate"], {"past_sessions": SAME}, False, "might not be enough"),
         (["search"], {"past_sessions": BETTER}, False, "not judged: search"),
-        (["search"], {"past_sessions": SAME, "played": BETTER}, True, "sessions played in a lab"),
-        (["search", "surrogate"], {"past_sessions": BETTER, "played": SAME}, False, "search: sessions played in a lab"),
+        (["search"], {"past_sessions": SAME, "played": BETTER}, True, "simulated lab sessions"),
+        (["search", "surrogate"], {"past_sessions": BETTER, "played": SAME}, False, "search: simulated lab sessions"),
         (["safety"], {"played": BETTER}, False, "not judged: safety"),
         (["live"], {"past_sessions": BETTER, "played": BETTER, "played_live": BETTER}, False, "not judged: live"),
         ([], {"past_sessions": BETTER}, False, "computes what the champion computes"),

@@ -170,8 +170,8 @@ def test_a_best_that_scatters_is_not_handed_over_where_its_worst_round_is_behind
     decided = verdict(contest(best=best, baseline=steady(150.0, 12)))
     assert decided is not None
     assert decided.name == "baseline"
-    assert "cannot be relied on" in decided.sentence
-    assert "read 140 where the baseline read" in decided.sentence
+    assert "is not reliable" in decided.sentence
+    assert "its worst reading is 140, while that of the baseline is" in decided.sentence
 
 
 def test_one_bad_round_of_many_is_forgiven_and_told() -> None:

@@ -59,7 +59,7 @@ def test_what_a_part_does_not_keep_is_said_in_words() -> None:
     found = surrogate_faults(surrogate("toygp_broken"))
     assert len(found) == 2
     assert "one row and equal rows are no error: FitFailed: too few rows" in found
-    assert any(line.startswith("what trends say is part of the posterior: where a past workload") for line in found)
+    assert any(line.startswith("what trends say is part of the posterior: if a past workload") for line in found)
     (fault,) = acquisition_faults(
         Formula("flat", lambda mean, deviation, best: np.maximum(mean - best, -1e3) + deviation)
     )

@@ -111,7 +111,7 @@ def test_a_name_that_nobody_knows_is_refused_with_the_nearest_one() -> None:
 def test_a_kernel_that_is_none_is_told_in_words() -> None:
     flat = Radial("flat", lambda s: (np.cos(s), 0.0 * s))
     found = kernel_faults(flat)
-    assert any("farther apart it is more" in line for line in found)
+    assert any("it increases with distance" in line for line in found)
     assert any("feature 0:" in line for line in found)
     assert any("no kernel of the kind 'flat'" in line for line in found)
     for weights, rates in (((0.5, 0.6), (1.0, 2.0)), ((1.0,), (-1.0,)), ((1.0,), ())):

@@ -95,7 +95,7 @@ def test_a_value_that_somebody_set_far_outside_is_counted_by_itself() -> None:
     assert given.basis is not None
     first, second = given.basis.sentence.split("\n")
     assert first == "Far out of range: timeout was seen."
-    assert "Proposed: 1 value far out of range put right, and 2 changes by rules for this hardware" in second
+    assert "Proposed: 1 value far out of range corrected, and 2 changes by rules for this hardware" in second
     assert "none is strong" in second, "of the symptoms"
 
 
@@ -140,7 +140,7 @@ def test_where_nothing_of_the_strongest_symptom_may_be_proposed_the_next_one_is_
     last = finding("slow", move("timeout", 900), strength=0.5)
     given = advice(history(known(wal, costs, last), read, current=moved, space=KnobSpace(SPACE.knobs, [full])))
     assert changed(given, moved) == {"cost": 1.1}
-    assert "Not proposed, as the memory is full: Move wal to 4096" in notes(given)
+    assert "Not proposed because the memory is full: Move wal to 4096" in notes(given)
     given = advice(history(known(wal, costs), read, current=moved), max_changes=1)
     assert changed(given, moved) == {}
     assert notes(given).count("at most 1 setting:") == 2
@@ -195,7 +195,7 @@ def test_what_no_setting_cures_and_what_is_enough_change_nothing() -> None:
     assert (given.origin, given.configuration) == ("nothing", NOW)
     assert given.basis is not None
     assert given.basis.sentence.startswith(
-        "Outside the settings: Sessions wait for locks.\nNo setting that Lutra moves is the cure."
+        "Outside the settings: Sessions wait for locks.\nNo setting that Lutra moves would cure this."
     )
     assert given.basis.notes == ()
 
@@ -216,12 +216,12 @@ def test_findings_are_the_first_lines_and_rules_come_after_them_and_are_called_r
     told = lines(advice(history(known(FORCED, LOCKS, *RULES))))
     assert told[:2] == ["Fault: checkpoints_forced was seen.", "Outside the settings: Sessions wait for locks."]
     assert told[2].startswith(
-        "Proposed: 2 changes against what was found, and 2 changes by rules for this hardware, which no finding asks "
-        "for. 30 symptoms could be evaluated over 60 windows (10 min): 2 are strong."
+        "Proposed: 2 changes to cure findings, and 2 changes by rules for this hardware, without a finding. "
+        "30 symptoms could be evaluated over 60 windows (10 min): 2 are strong."
     )
     assert "compared" not in " ".join(told)
     ruled = lines(advice(history(known(*RULES))))
-    assert ruled[0].startswith("Proposed: 2 changes by rules for this hardware, which no finding asks for.")
+    assert ruled[0].startswith("Proposed: 2 changes by rules for this hardware, without a finding.")
 
 
 def test_during_an_outage_that_is_the_first_line_with_its_statement_and_rules_wait() -> None:
@@ -237,7 +237,7 @@ def test_during_an_outage_that_is_the_first_line_with_its_statement_and_rules_wa
 
 def test_what_is_for_a_person_is_said_to_be() -> None:
     told = lines(advice(history(known(URGENT[0]))))
-    assert told[1].startswith("No setting that Lutra moves is the cure: the statements are for a person.")
+    assert told[1].startswith("No setting that Lutra moves would cure this: a person has to run the statements.")
 
 
 def test_further_findings_are_notes_and_so_are_statements_that_no_line_holds() -> None:
@@ -280,7 +280,7 @@ def test_what_was_turned_down_is_not_proposed_again_nor_farther_the_same_way() -
     given = advice(history(evidence, turned_down=[no]))
     assert changed(given) == {"timeout": 900}
     assert given.basis is not None
-    assert any("wal was turned down on 2026-03-01 (the disk is full)" in s for s in given.basis.notes)
+    assert any("wal was rejected on 2026-03-01 (the disk is full)" in s for s in given.basis.notes)
 
 
 def test_what_was_turned_down_is_proposed_again_once_what_it_depends_on_has_changed() -> None:
@@ -354,7 +354,7 @@ def test_back_to_known_settings_is_no_experiment_and_mixed_with_none() -> None:
     (reason,) = given.reasons
     assert "ran under before" in reason.sentence
     assert "% higher, worse (90 % interval: " in reason.sentence
-    assert "by 6 windows against 6 before at like load" in reason.sentence
+    assert "by 6 windows against 6 before at comparable load" in reason.sentence
 
 
 def swinging(at: Configuration, effect: float, rates: tuple[float, ...], seed: int = 0) -> list[Observation]:
@@ -466,14 +466,14 @@ def test_the_models_own_proposal_needs_a_gain_that_is_probable() -> None:
     given = improving()
     assert given.origin == "improvement"
     assert changed(given, WIDER).keys() == {"cost"}
-    assert "probably at least" in given.reasons[0].sentence
+    assert "probably improves" in given.reasons[0].sentence
     costs = [NOW.replace({"cost": c}) for c in COSTS]
     flat = [o for i, c in enumerate(costs) for o in windows(c, 10.0, seed=i)]
     told = advice(history(known(), flat, current=costs[-1]))
     assert told.origin == "nothing"
     assert told.basis is not None
     assert told.basis.predicted_gain is not None
-    assert "The model sees no change that gains 5 % with a probability of 90 %." in told.basis.sentence
+    assert "The model predicts no change with a gain of 5 % and a probability of 90 %." in told.basis.sentence
 
 
 COSTS = (4.0, 3.7, 3.4, 3.1, 2.8)
@@ -537,7 +537,7 @@ def test_nothing_is_proposed_to_learn_without_a_budget_and_it_says_so_with_one(s
     assert advice(history(known(), read)).origin == "nothing"
     given = advice(history(known(), read), exploration=2)
     assert given.origin == "exploration"
-    assert all("to learn" in r.sentence and "session" in r.sentence for r in given.reasons)
+    assert all("trials whose only purpose is to learn" in r.sentence for r in given.reasons)
 
 
 def test_what_a_rule_refuses_is_left_out_and_the_rest_stays() -> None:

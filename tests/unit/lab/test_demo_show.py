@@ -40,7 +40,7 @@ def test_statements_stand_among_statements_and_lines_under_their_file(
 ) -> None:
     live, out = meet(a_mysqld(engine)), StringIO()
     show.statements(Console(file=out), "best", live.steps(live.changes(target)))
-    assert out.getvalue() == f"\nThe best configuration, as it was verified\n{printed}"
+    assert out.getvalue() == f"\nThe best configuration, verified\n{printed}"
 
 
 def test_few_settings_that_give_most_of_the_gain_are_told_in_a_line() -> None:
@@ -59,7 +59,7 @@ def test_a_store_that_is_there_already_is_not_taken_for_a_new_one(tmp_path: Path
     (tmp_path / "lutra.db").touch()
     told = CliRunner().invoke(command.demo, ["--keep", str(tmp_path)])
     assert told.exit_code == 1
-    assert f"{tmp_path / 'lutra.db'} is a database already" in told.output
+    assert f"{tmp_path / 'lutra.db'} is already a database" in told.output
 
 
 def test_what_is_kept_is_told_with_the_commands_that_look_at_it(tmp_path: Path) -> None:

@@ -374,7 +374,7 @@ MYSQL_SAFETY = (
             server,
             STOPPED,
             {"replication.stopped": 0},
-            says="stand still: 1 of 1 (applying has stopped with an error)",
+            says="Stopped replication channels: 1 of 1 (applying has stopped with an error)",
             executes=executes,
         )
         for server, executes in (

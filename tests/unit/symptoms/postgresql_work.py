@@ -121,7 +121,7 @@ HOUSEKEEPING = (
         pg(),
         {"indexes.duplicates": 2, "indexes.duplicate_bytes": 30.0 * MB},
         {"indexes.duplicates": 0},
-        says="another one of their table: 2, with 30 MB",
+        says="duplicate another index of their table: 2, with 30 MB",
     ),
     Case(
         "indexes_unused",

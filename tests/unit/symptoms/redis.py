@@ -250,7 +250,7 @@ REDIS_HARM = (
         a_redis(settings={"stop-writes-on-bgsave-error": "no"}),
         {"failures.snapshot": 1, "persistence.changes_since_snapshot": 4321},
         {"failures.snapshot": 0.3},
-        says="lets writes go on, so that nobody notices",
+        says="allows writes, so that the failure stays unnoticed",
     ),
     Case(
         "log_rewrite_fails",
@@ -399,7 +399,7 @@ REDIS_HARM = (
         {"replication.is_replica": 1},
         {"replication.is_replica": 0},
         quiet=[a_redis()],
-        says="replica-read-only is no on this replica",
+        says="replica-read-only = no on this replica",
         executes=["CONFIG SET replica-read-only yes", "CONFIG REWRITE"],
     ),
     redis_says(
@@ -710,7 +710,7 @@ REDIS_COSTS = (
         None,
         {"no-appendfsync-on-rewrite": "yes"},
     ),
-    redis_says("cut_log_refused", {**AOF, "aof-load-truncated": "no"}, "aof-load-truncated is no", None, AOF),
+    redis_says("cut_log_refused", {**AOF, "aof-load-truncated": "no"}, "aof-load-truncated = no", None, AOF),
     redis_says("aof_rewrite_off", {**AOF, "auto-aof-rewrite-percentage": "0"}, "grows until somebody", None, AOF),
     redis_says("replica_refuses_stale_reads", {"replica-serve-stale-data": "no"}, "answers MASTERDOWN"),
     Case(

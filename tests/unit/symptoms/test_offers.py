@@ -32,7 +32,7 @@ def test_a_value_that_somebody_set_is_marked_and_the_servers_own_is_not() -> Non
     ("policy", "why"),
     [
         (Policy(pins={"work_mem": "4MB"}), "work_mem is pinned"),
-        (Policy(movable=frozenset({"jit"})), "not among the settings that the policy lets move"),
+        (Policy(movable=frozenset({"jit"})), "not among the settings that the policy allows to move"),
     ],
 )
 def test_what_the_policy_holds_is_not_offered_and_says_why(policy: Policy, why: str) -> None:
@@ -62,7 +62,7 @@ def test_a_range_of_the_policy_bounds_the_cure() -> None:
     ("policy", "why"),
     [
         (Policy(host=True, memory_fraction=0.05), "above the limit"),
-        (Policy(host=True, ranges={"vm.nr_hugepages": (0, 50)}), "may not go as far as it would have to"),
+        (Policy(host=True, ranges={"vm.nr_hugepages": (0, 50)}), "may not go as far as necessary"),
     ],
 )
 def test_of_huge_pages_too_few_are_none(policy: Policy, why: str) -> None:

@@ -76,7 +76,7 @@ def certain(value: Any) -> float:
     """Raises ValueError for what is no finite number."""
     found = number(value)
     if found is None:
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return found
 
 

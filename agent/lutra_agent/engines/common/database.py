@@ -54,4 +54,6 @@ def require_proved(database: Database) -> None:
     """Raises DriverFailed where nothing proves that the server itself would be given the password."""
     if not database.proved:
         how = "name the server's socket as database.host"
-        raise DriverFailed(f"this client may give the password in clear to whoever listens on the port: {how}")
+        raise DriverFailed(
+            f"this client might send the password in clear text to any program that listens on the port: {how}"
+        )

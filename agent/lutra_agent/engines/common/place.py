@@ -25,10 +25,10 @@ SERVICE_MANAGER = 1
 MOST_LINKS = 20
 
 WAY_OUT = (
-    "run the agent where the server runs, under the server's account or root, and inside its container where it has one"
+    "run the agent where the server runs, under the server's account or root, and inside its container if it has one"
 )
 BY_STATEMENTS = (
-    "the agent takes nothing from this host's files and processes, and observes and changes it by statements alone"
+    "the agent does not use this host's files and processes; it observes and changes the server by statements alone"
 )
 NO_LIMITS = "the agent does not know the limits of its container"
 
@@ -142,13 +142,13 @@ def _doubt(told: Told, process: int | None, folder: Path | None) -> str:
     if process is not None and (folder is not None or (told.folder is None and not told.unnamed)):
         return ""
     if told.named is False:
-        what = f"{told.folder} holds the data of another server than the one that answers"
+        what = f"{told.folder} contains the data of a different server than the one that answers"
     elif folder is not None:
         what = f"the server has its data in {folder}, and no process of this host is known to be its own"
     elif process is not None and told.folder is not None:
         what = f"{told.folder} is not known to be the folder of the server, which is process {process}"
     elif process is not None:
-        what = f"the server is process {process}, and does not tell this account where its data are"
+        what = f"the server is process {process}, and does not show this account where its data are"
     else:
         what = "nothing shows that the server that answers runs on this host"
     wanted = told.unnamed if folder is None and told.named is None else ""
@@ -261,7 +261,7 @@ def _within(root: Path, path: Path) -> Path:
         if (place / part).is_symlink():
             links += 1
             if links > MOST_LINKS:
-                raise OSError(f"{path} leads through more than {MOST_LINKS} links")
+                raise OSError(f"{path} goes through more than {MOST_LINKS} links")
             target = (place / part).readlink()
             place = root if target.is_absolute() else place
             left[:0] = target.parts[1:] if target.is_absolute() else target.parts

@@ -29,7 +29,7 @@ def read_permissions(connection: Connection, major: int, names: Sequence[str], f
         return Permissions(frozenset(names), True)
     if major < PARAMETER_GRANTS_SINCE:
         explanation = (
-            f"{account} is no superuser, and PostgreSQL {major} knows no GRANT … ON PARAMETER (15 and later do): "
+            f"{account} is not a superuser, and PostgreSQL {major} has no GRANT … ON PARAMETER (15 and later have): "
             "give the agent a superuser account, or leave it in observe mode"
         )
         return Permissions(frozenset(), may_reload, explanation=explanation)

@@ -25,10 +25,10 @@ BENCHMARK = "redis-benchmark"
 KEYS_PER_SCALE, VALUE_BYTES = 10_000, 512
 BATCH = 1000
 LAB = LabOptions(
-    scale="Fill it with 10,000 times as many keys of 512 bytes.",
+    scale="Fill the server with 10,000 times this many keys of 512 bytes.",
     example=20,
     needs=BENCHMARK,
-    programs=("--root", "The folder of a system that has the server."),
+    programs=("--root", "The root folder of a system with the server."),
 )
 
 
@@ -70,7 +70,7 @@ class ScratchRedis(ScratchServer):
             if (root / cls.program).exists():
                 return root
         raise LabError(
-            f"{cls.title} is not installed: apt-get install {cls.package}, or where the release has none: debootstrap "
+            f"{cls.title} is not installed: apt-get install {cls.package}, or if the release has none: debootstrap "
             f"--variant=minbase --include={cls.package} sid {ROOT} (another folder: LUTRA_VALKEY_ROOT)"
         )
 

@@ -21,9 +21,9 @@ def literal(text: str) -> str:
 
 
 def variable(name: str) -> str:
-    """The name itself. Raises ValueError for what is no name of a variable."""
+    """The name itself. Raises ValueError for what is not a variable name."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a variable")
+        raise ValueError(f"{name!r} is not a variable name")
     return name
 
 

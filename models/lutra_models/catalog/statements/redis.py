@@ -71,9 +71,9 @@ def _renderer(catalogue: str, line: Callable[[str, str | None], FileLine]) -> Re
 
 
 def _setting(name: str) -> str:
-    """The name itself. Raises ValueError for what is no name of a setting."""
+    """The name itself. Raises ValueError for what is not a setting name."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a setting")
+        raise ValueError(f"{name!r} is not a setting name")
     return name
 
 

@@ -31,7 +31,7 @@ class Part:
 
     def sentence(self) -> str:
         """Which names there are."""
-        return f"{', '.join(self.names)}; an installed package brings more by an entry point of {self.group}"
+        return f"{', '.join(self.names)}; an installed package can add more with an entry point of {self.group}"
 
 
 SURROGATE = Part(

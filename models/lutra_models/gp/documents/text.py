@@ -36,14 +36,14 @@ def _toml(text: str) -> dict[str, Any]:
     """Raises ValueError."""
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
-            raise ValueError(f"line {number} has {len(line):,} characters, of {LONGEST_LINE} at most")
+            raise ValueError(f"line {number} has {len(line):,} characters; the maximum is {LONGEST_LINE} at most")
     return tomllib.loads(text)
 
 
 def checked(document: object) -> Options:
     """The options in a parsed document. Raises InvalidOptions, which names each option, its value and its range."""
     if not isinstance(document, Mapping):
-        raise InvalidOptions(f"an options document is a table of rooms, got {document!r:.100}")
+        raise InvalidOptions(f"an options document is a table of groups, got {document!r:.100}")
     try:
         options = Options.from_dict(document)
     except ValueError as error:

@@ -110,7 +110,9 @@ class Mixture(Radial):
     def named(cls, name: str, weights: tuple[float, ...], rates: tuple[float, ...]) -> Mixture:
         """Raises ValueError for weights that are not positive or do not sum to 1, and for rates below 0."""
         if not weights or len(weights) != len(rates):
-            raise ValueError(f"kernel {name!r}: {len(weights)} weights and {len(rates)} rates; as many are wanted")
+            raise ValueError(
+                f"kernel {name!r}: {len(weights)} weights and {len(rates)} rates; the numbers must be equal"
+            )
         if not all(w > 0 for w in weights) or abs(sum(weights) - 1.0) > _NEAR_ONE:
             raise ValueError(f"kernel {name!r}: weights must be positive and sum to 1, got {weights}")
         if not all(r >= 0 and math.isfinite(r) for r in rates):

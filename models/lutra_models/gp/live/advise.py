@@ -68,7 +68,7 @@ def advise(
     if back is not None:
         there, why = back
         reasons = returns(live.current, there, why)
-        return live.advised("return", there, "This returns to known settings, and tries nothing new.", reasons)
+        return live.advised("return", there, "This restores known settings, and tries nothing new.", reasons)
     if found.configuration is not None:
         reasons = tuple(_reason(m) for m in found.moves)
         return live.advised(
@@ -76,10 +76,10 @@ def advise(
         )
     if best is not None and live.probable_gain(best) >= options.live.least_gain:
         reasons = improved(live.current, best, history.objective, live.probable_gain(best))
-        return live.advised("improvement", best, "What was measured speaks for this.", reasons)
+        return live.advised("improvement", best, "Based on measurements.", reasons)
     tried = live.explored(rng) if exploration > 0 else None
     if tried is not None:
-        verdict = f"Nothing is known to be worth changing: this is one of {exploration} trials left to learn."
+        verdict = f"No change is known to be worthwhile: this is one of {exploration} remaining trials to learn."
         return live.advised("exploration", tried, verdict)
     return live.advised("nothing", live.current, nothing(history.evidence, options.live))
 
@@ -231,4 +231,4 @@ class _Live:
         loss = self.probable_gain(self.current, configuration)
         if loss < self.options.live.least_gain:
             return None
-        return f"by what was measured here the objective would be at least {100 * loss:.0f} % worse"
+        return f"according to the measurements here, the objective would be at least {100 * loss:.0f} % worse"

@@ -102,10 +102,10 @@ def _why_not(history: History, evidence: Evidence, current: Configuration, move:
     """Why a move is not proposed, empty where nobody need be told; None where it may be."""
     name = move.setting
     if move.after is None:
-        return f"{move.sentence} Nothing can be offered for {name}: {move.obstacle}." if move.obstacle else ""
+        return f"{move.sentence} No value can be offered for {name}: {move.obstacle}." if move.obstacle else ""
     if name not in history.space:
         needs = "it needs a restart, which is not allowed here" if move.restart else "it may not move here"
-        return f"Not proposed, as {needs}: {move.sentence}"
+        return f"Not proposed because {needs}: {move.sentence}"
     if current[name] != move.before or move.after not in history.space[name].domain:
         return ""
     turned_down = objection(history.turned_down, evidence, name, move.before, move.after)
@@ -142,7 +142,7 @@ def _fitting(
         if against is None:
             taken.append(move)
         else:
-            told.append(f"Not proposed, as {against}: {move.sentence}")
+            told.append(f"Not proposed because {against}: {move.sentence}")
     return taken, told
 
 
@@ -170,4 +170,4 @@ def _obstacle(history: History, reached: Configuration, most: int | None) -> str
         return None
     refusal = history.space.refusal(reached)
     outside = [f"{k.name} = {reached[k.name]}" for k in history.space if reached[k.name] not in k.domain]
-    return refusal.message if refusal else f"{', '.join(outside)} may not be kept"
+    return refusal.message if refusal else f"{', '.join(outside)} is not allowed"

@@ -23,7 +23,7 @@ LABELS: Mapping[Ground, str] = {
 }
 _NAMES = {"qps": "QPS", "tps": "TPS", "p99_ms": "p99 latency"}
 _HOW = {
-    "rejected": "was turned down",
+    "rejected": "was rejected",
     "left_out": "was left out of an approval",
     "rolled_back": "was rolled back",
     "reverted": "was undone by a guard",
@@ -36,7 +36,7 @@ _DURATIONS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 def of_turned_down(turned_down: TurnedDown, name: str) -> str:
     why = f" ({turned_down.reason})" if turned_down.reason else ""
     day = turned_down.at.date().isoformat()
-    return f"{name} {_HOW[turned_down.how]} on {day}{why}, and nothing that it depends on has changed since."
+    return f"{name} {_HOW[turned_down.how]} on {day}{why}, and the circumstances have not changed since."
 
 
 def of_undone(turned_down: TurnedDown) -> str:
@@ -46,12 +46,12 @@ def of_undone(turned_down: TurnedDown) -> str:
 
 
 def persisting(move: Move, times: int) -> str:
-    return f"{move.setting} was moved {times} times for this, and it is still seen: {move.sentence}"
+    return f"{move.setting} was moved {times} times for this, but the symptom persists: {move.sentence}"
 
 
 def left_for_later(moves: Sequence[Move]) -> list[str]:
     """What needs a restart and comes in a proposal of its own."""
-    return [f"For the maintenance window, in a proposal of its own: {m.sentence}" for m in moves]
+    return [f"For the maintenance window, in a separate recommendation: {m.sentence}" for m in moves]
 
 
 def of_evidence(evidence: Evidence | None, moves: Sequence[Move], later: Sequence[Move] = ()) -> str:
@@ -59,15 +59,15 @@ def of_evidence(evidence: Evidence | None, moves: Sequence[Move], later: Sequenc
     of = _grounds(evidence, moves)
     ruled, strange = (sum(ground == wanted for ground in of.values()) for wanted in ("rule", "outlying"))
     cured = len(of) - ruled - strange
-    told = [f"{_counted(cured, 'change')} against what was found"] if cured else []
-    told += [f"{_counted(strange, 'value')} far out of range put right"] if strange else []
-    told += [f"{_counted(ruled, 'change')} by rules for this hardware, which no finding asks for"] if ruled else []
+    told = [f"{_counted(cured, 'change')} to cure findings"] if cured else []
+    told += [f"{_counted(strange, 'value')} far out of range corrected"] if strange else []
+    told += [f"{_counted(ruled, 'change')} by rules for this hardware, without a finding"] if ruled else []
     *first, last = told
     proposed = f"Proposed: {', '.join(first)}, and {last}." if first else f"Proposed: {last}."
     waiting = [name for name, ground in _grounds(evidence, later).items() if ground not in OF_THE_HOST]
     if not waiting:
         return proposed
-    return f"{proposed} Against what was found, and with a restart, in a proposal of its own: {', '.join(waiting)}."
+    return f"{proposed} Further cures need a restart and come in a separate recommendation: {', '.join(waiting)}."
 
 
 def _grounds(evidence: Evidence | None, moves: Sequence[Move]) -> dict[str, Ground]:
@@ -92,23 +92,26 @@ def nothing(evidence: Evidence | None, options: Live) -> str:
         return "Nothing is worth changing."
     if any(move.after is not None or move.obstacle for f in found for move in f.moves):
         return (
-            "Nothing is proposed: what the findings ask for is not allowed, was decided against or did not help, as "
-            "the notes say."
+            "No proposal: the changes that the findings call for are not allowed, were declined, or did not help "
+            "(see notes)."
         )
     by_hand = any(f.statements for f in found)
-    return "No setting that Lutra moves is the cure" + (": the statements are for a person." if by_hand else ".")
+    return "No setting that Lutra moves would cure this" + (": a person has to run the statements." if by_hand else ".")
 
 
 def returns(before: Configuration, after: Configuration, told: Compared) -> tuple[Reason, ...]:
     """Why known settings come back: what the current ones are against them at like load."""
-    why = f"back to settings that this database ran under before. What came after them: {told.sentence}"
+    why = (
+        f"back to settings that this database ran under before. The current settings compared "
+        f"with them: {told.sentence}"
+    )
     return tuple(Reason(n, old, new, f"{n}: {why}") for n, (old, new) in before.changes_to(after).items())
 
 
 def improved(before: Configuration, after: Configuration, objective: Objective, gain: float) -> tuple[Reason, ...]:
     """Why the model's own proposal is made: the least probable `gain`."""
     name = _NAMES.get(objective.metric, objective.metric)
-    why = f"by what was measured under other values, {name} is probably at least {100 * gain:.0f} % better with it"
+    why = f"according to measurements under other values, it probably improves {name} by at least {100 * gain:.0f} %"
     return tuple(Reason(n, old, new, f"{n}: {why}.") for n, (old, new) in before.changes_to(after).items())
 
 
@@ -153,7 +156,7 @@ def headline(finding: Finding) -> tuple[str, str]:
 
 def _of_symptoms(evidence: Evidence | None, shown: int) -> list[str]:
     if evidence is None or not evidence.windows:
-        return ["No window was measured under these settings yet: what needs one was not judged."]
+        return ["No window has been measured under these settings yet: symptoms that need one were not judged."]
     found = "none is strong" if not shown else f"{shown} {'is' if shown == 1 else 'are'} strong"
     over = f"{_counted(evidence.windows, 'window')} ({_duration(evidence.seconds)})"
     return [f"{_counted(evidence.evaluated, 'symptom')} could be evaluated over {over}: {found}."]
@@ -165,18 +168,18 @@ def _of_rules(evidence: Evidence | None) -> list[str]:
         return []
     compared = f"{_counted(evidence.rules, 'setting')} compared"
     own = f", {len(evidence.deliberate)} set on purpose" if evidence.deliberate else ""
-    return [f"No rule for this hardware asks for a change ({compared}{own})."]
+    return [f"No rule for this hardware requires a change ({compared}{own})."]
 
 
 def _of_model(evidence: Evidence | None, gain: float | None, options: Live) -> list[str]:
     if evidence is not None and evidence.unread:
         return [evidence.unread]
     if gain is None:
-        return ["Too little was measured under other settings for the model to predict a gain."]
+        return ["There are too few measurements under other settings for the model to predict a gain."]
     if gain >= options.least_gain:
         return []
     least, likely = 100 * options.least_gain, 100 * options.probability
-    return [f"The model sees no change that gains {least:.0f} % with a probability of {likely:.0f} %."]
+    return [f"The model predicts no change with a gain of {least:.0f} % and a probability of {likely:.0f} %."]
 
 
 def _counted(number: int, what: str) -> str:

@@ -72,7 +72,7 @@ def with_few_changes(
     left = (c for row in within if _changes(reference, c := field.read(row)) <= most and field.allowed(c))
     last = next(left, None)
     if last is None:
-        raise SpaceExhausted(f"no configuration is left to try that changes at most {most} settings")
+        raise SpaceExhausted(f"no untried configuration changes at most {most} settings")
     return "improvement", last
 
 

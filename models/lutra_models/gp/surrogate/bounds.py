@@ -45,7 +45,7 @@ def fit_within(
         return within_bounds(alone, x, readings.bounds, good)
     except np.linalg.LinAlgError as e:
         raise FitFailed(
-            f"{len(readings.bounds)} bounds beside {len(readings.z)} readings admit no posterior: {e}"
+            f"{len(readings.bounds)} bounds beside {len(readings.z)} readings do not have a posterior: {e}"
         ) from e
 
 

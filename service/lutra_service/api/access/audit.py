@@ -16,14 +16,14 @@ from lutra_service.api.http.route import GuardedRoute
 
 router = APIRouter(route_class=GuardedRoute, tags=["audit"])
 Paging = Annotated[PageQuery, Depends(paging("aud"))]
-Since = Annotated[Moment | None, Query(description="Only what was done after it.")]
+Since = Annotated[Moment | None, Query(description="Only entries after this moment.")]
 Action = Annotated[str | None, Query(max_length=40, description="Only this action, such as `recommendation.approve`.")]
 
 
 @router.get("/v1/audit")
 @allow("admin", of="service")
 def list_audit(stored: StoreDep, page: Paging, action: Action = None, since: Since = None) -> Page[AuditAnswer]:
-    """Who did what, on every database and to every token, newest first."""
+    """List all actions on databases and tokens with their actors, newest first."""
     return _listed(stored, page, None, action, since)
 
 
@@ -32,7 +32,7 @@ def list_audit(stored: StoreDep, page: Paging, action: Action = None, since: Sin
 def list_database_audit(
     database: str, stored: StoreDep, page: Paging, action: Action = None, since: Since = None
 ) -> Page[AuditAnswer]:
-    """Who did what to this database, newest first."""
+    """List all actions on this database with their actors, newest first."""
     stored.read(lambda unit: unit.databases.get(database))
     return _listed(stored, page, database, action, since)
 

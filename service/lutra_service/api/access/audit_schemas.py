@@ -9,28 +9,29 @@ from lutra_service.api.http.body import Answer
 
 
 class AuditAnswer(Answer):
-    """Who did what to what."""
+    """An action, its actor and its object."""
 
     id: str
-    """Its id."""
+    """The id."""
     at: datetime
-    """When it was done."""
+    """The time of the action."""
     action: str
-    """What was done, such as `recommendation.approve`."""
+    """The action, such as `recommendation.approve`."""
     target: str
-    """The id of what it was done to."""
+    """The id of the object."""
     database: str | None
-    """The database that it concerns; null where it concerns none."""
+    """The database concerned; null if there is none."""
     token: str | None
-    """The id of the token that did it; null where the service decided, an agent or its guard acted, or somebody at
-    the service's command line."""
+    """The id of the token that was used; null if the service, an agent, a guard, or somebody at the service's command
+    line acted.
+    """
     token_name: str
-    """That token's name, or who else did it."""
+    """The token's name, or the actor if there was no token."""
     address: str
-    """The network address that it came from; empty where it came from none."""
+    """The network address of the request; empty if there is none."""
     request_id: str
-    """The id of the request, as in the service's log; empty where there was none."""
+    """The id of the request, as in the service's log; empty if there is none."""
     before: dict[str, Any] | None
-    """What it was; null where there was nothing."""
+    """The state before; null if there was none."""
     after: dict[str, Any] | None
-    """What it became; null where nothing was left."""
+    """The state after; null if nothing is left."""

@@ -11,48 +11,48 @@ from lutra_service.app.access.tokens import Scope
 
 
 class NewToken(Body):
-    """A token to make."""
+    """A token to create."""
 
     name: Label
-    """For people: whose it is, or what for."""
+    """A name for people: the owner or the purpose."""
     scopes: list[Scope] = Field(min_length=1, max_length=5)
-    """What it may do: `operate` and `models` include `read`, `admin` includes all of them."""
+    """The scopes: `operate` and `models` include `read`, `admin` includes all of them."""
     expires_at: AwareDatetime | None = None
-    """Until when it is valid; null: until it is revoked."""
+    """When it expires; null: it is valid until it is revoked."""
 
 
 class Rotation(Body):
-    """How a token is replaced by one with another secret."""
+    """How a token is replaced by one with a new secret."""
 
     grace_s: int = Field(default=0, ge=0, le=30 * 86400)
-    """For so many seconds the old secret is valid too."""
+    """The number of seconds during which the old secret stays valid."""
     expires_at: AwareDatetime | None = None
-    """Until when the new one is valid; null: for as long as the old one was given."""
+    """When the new token expires; null: with the lifetime of the old token."""
 
 
 class TokenAnswer(Answer):
     """A token, without its secret."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
-    """Whose it is, or what for."""
+    """The owner or the purpose."""
     scopes: list[Scope]
-    """What it may do."""
+    """The scopes."""
     database: str | None
-    """The only database that it reaches; null where it reaches all."""
+    """The only database that it reaches; null if it reaches all."""
     created_at: datetime
-    """When it was made."""
+    """When it was created."""
     revoked_at: datetime | None
-    """Since when it is no longer valid; null while it is."""
+    """When it was revoked; null while it is valid."""
     expires_at: datetime | None
-    """Until when it is valid; null: until it is revoked."""
+    """When it expires; null: it is valid until it is revoked."""
     last_used_at: datetime | None
-    """When it was last used, to the minute; null where it never was."""
+    """When it was last used, to the minute; null if never."""
 
 
 class NewTokenAnswer(TokenAnswer):
     """A token and its secret."""
 
     token: str | None
-    """The secret. Shown once; null where an Idempotency-Key asks a second time."""
+    """The secret, shown once; null if the request is repeated with the same Idempotency-Key."""

@@ -26,7 +26,7 @@ AT_ONCE = schemas.Rotation()
 def list_all_tokens(
     stored: StoreDep, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
 ) -> Page[schemas.TokenAnswer]:
-    """Every token, whether it is bound to a database or to none, with its expiry and last use."""
+    """List every token, whether or not it is bound to a database, with its expiry and last use."""
     uses.write()
     found = stored.read(lambda unit: unit.tokens.listed(None, page.limit + 1, page.after))
     return Page[schemas.TokenAnswer].model_validate(page.of([views.token(t) for t in found]))
@@ -35,7 +35,7 @@ def list_all_tokens(
 @router.post("/v1/tokens", status_code=201, response_model=schemas.NewTokenAnswer)
 @allow("admin", of="service")
 def create_global_token(body: schemas.NewToken, stored: StoreDep, once: IdempotencyDep, response: Response) -> Any:
-    """A token that reaches every database. The secret is in this answer and nowhere else."""
+    """Create a token that reaches every database. The secret is returned only in this answer."""
 
     def create(unit: UnitOfWork) -> Document:
         return _dumped(tokens.create_token(unit, body.name, body.scopes, None, body.expires_at))
@@ -56,7 +56,7 @@ def revoke_any_token(token: str, stored: StoreDep) -> schemas.TokenAnswer:
 def rotate_any_token(
     token: str, stored: StoreDep, once: IdempotencyDep, response: Response, body: schemas.Rotation = AT_ONCE
 ) -> Any:
-    """A new token in place of this one: the same name, scopes and database, and another secret."""
+    """Replace this token with a new one: the same name, scopes and database, and a new secret."""
     return _rotated(stored, once, response, token, body, None)
 
 
@@ -70,7 +70,7 @@ def rotate_token(
     response: Response,
     body: schemas.Rotation = AT_ONCE,
 ) -> Any:
-    """The same, of a token that is bound to this database."""
+    """Replace a token that is bound to this database with a new one."""
     return _rotated(stored, once, response, token, body, database)
 
 

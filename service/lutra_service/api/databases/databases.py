@@ -23,7 +23,7 @@ router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases")
 @router.post("", status_code=201, tags=["databases"], response_model=schemas.DatabaseAnswer)
 @allow("operate", of="service")
 def register_database(body: schemas.NewDatabase, stored: StoreDep, once: IdempotencyDep, response: Response) -> Any:
-    """Register a database server. Its agent then needs a token of its own."""
+    """Register a database server. Its agent then needs its own token."""
     response.status_code, answer = stored.write(
         lambda unit: once(
             unit,
@@ -43,10 +43,10 @@ def list_databases(
     stored: StoreDep,
     who: Bearer,
     page: Annotated[PageQuery, Depends(paging("db"))],
-    name: Annotated[str | None, Query(max_length=200, description="Only the one of exactly this name.")] = None,
-    retired: Annotated[bool, Query(description="Those that are retired, in place of those in use.")] = False,
+    name: Annotated[str | None, Query(max_length=200, description="Only the database with exactly this name.")] = None,
+    retired: Annotated[bool, Query(description="The retired databases instead of those in use.")] = False,
 ) -> Page[schemas.DatabaseAnswer]:
-    """Those that the token reaches, the oldest first."""
+    """The databases that the token reaches, the oldest first."""
     found = stored.read(lambda unit: unit.databases.listed(page.limit + 1, page.after, who.database_id, name, retired))
     return Page[schemas.DatabaseAnswer].model_validate(page.of([views.database(d, stored.now()) for d in found]))
 
@@ -54,7 +54,7 @@ def list_databases(
 @router.get("/{database}", tags=["databases"])
 @allow("read", "agent", of="database")
 def get_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
-    """Its policy, server and host, and its agent's newest status."""
+    """The database's policy, server and host, and its agent's newest status."""
     return views.database(stored.read(lambda unit: unit.databases.get(database)), stored.now())
 
 
@@ -65,7 +65,7 @@ def change_database(
 ) -> schemas.DatabaseAnswer:
     """Change the policy: pins, ranges, which settings may move, durability, restart, host, the memory limit, the past.
 
-    The label decides which databases share what was learned, so a token that is bound to one database cannot set it.
+    The label decides which databases learn from each other, so a token that is bound to one database cannot set it.
     """
     labelled = "label" in body.model_fields_set
     if labelled:
@@ -82,9 +82,8 @@ def change_database(
 @router.put("/{database}/retired", tags=["databases"])
 @allow("operate", of="database")
 def retire_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
-    """Hide it from lists, and refuse its agent's reports from now on. What was stored stays.
-
-    409 while a session is open or an agent has a change in hand.
+    """Hide the database from lists, and refuse its agent's reports from now on. Stored data are kept. 409 while a
+    session is open or an agent has a change in progress.
     """
     return views.database(stored.write(lambda unit: registration.retire(unit, database)), stored.now())
 
@@ -92,16 +91,15 @@ def retire_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
 @router.delete("/{database}/retired", tags=["databases"])
 @allow("operate", of="database")
 def unretire_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
-    """Put a retired database into use again: its agent's reports are stored again."""
+    """Put a retired database back into use. Its agent's reports are stored again."""
     return views.database(stored.write(lambda unit: registration.unretire(unit, database)), stored.now())
 
 
 @router.delete("/{database}", tags=["databases"])
 @allow("admin", of="database")
 def delete_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
-    """Delete a retired database for good: its windows, sessions, recommendations, models, memory and tokens.
-
-    The audit trail keeps what was done to it, and that it was deleted. 409 for a database that is not retired.
+    """Permanently delete a retired database with its windows, sessions, recommendations, models, memory and tokens. The
+    audit trail keeps its entries and records the deletion. 409 for a database that is not retired.
     """
     return views.database(registration.delete(stored, database), stored.now())
 
@@ -109,7 +107,7 @@ def delete_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
 @router.post("/{database}/tokens", status_code=201, tags=["tokens"], response_model=NewTokenAnswer)
 @allow("admin", of="database")
 def create_token(database: str, body: NewToken, stored: StoreDep, once: IdempotencyDep, response: Response) -> Any:
-    """A token that reaches this database alone. The secret is in this answer and nowhere else."""
+    """Create a token that reaches only this database. The secret is returned only in this answer."""
     response.status_code, answer = stored.write(
         lambda unit: once(
             unit,
@@ -128,7 +126,7 @@ def create_token(database: str, body: NewToken, stored: StoreDep, once: Idempote
 def list_tokens(
     database: str, stored: StoreDep, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
 ) -> Page[TokenAnswer]:
-    """The tokens of this database, the oldest first, without their secrets."""
+    """List the tokens of this database, the oldest first, without their secrets."""
     uses.write()
     found = stored.read(lambda unit: unit.tokens.listed(database, page.limit + 1, page.after))
     return Page[TokenAnswer].model_validate(page.of([token_views.token(t) for t in found]))
@@ -137,5 +135,5 @@ def list_tokens(
 @router.delete("/{database}/tokens/{token}", tags=["tokens"])
 @allow("admin", of="database")
 def revoke_token(database: str, token: str, stored: StoreDep) -> TokenAnswer:
-    """End a token for good. Doing it twice is no error."""
+    """Permanently revoke a token. Repeating the call has no effect."""
     return token_views.token(stored.write(lambda unit: tokens.revoke_token(unit, token, database)))

@@ -19,19 +19,19 @@ class EventAnswer(Answer):
     """A guard that fired: `value` was beyond `bound` for `held_s` seconds."""
 
     id: str
-    """Its id."""
+    """The id."""
     database: str
     """The id of its database."""
     session: str | None
-    """The session that was open then."""
+    """The session that was open at that time."""
     recommendation: str | None
-    """The change that the agent undid for it; null where there was none."""
+    """The change that the agent undid because of it; null if there was none."""
     guard: GuardName
-    """Which guard it was."""
+    """The guard."""
     metric: str
     """The metric that the guard watches."""
     value: float
-    """What was measured."""
+    """The measured value."""
     bound: float
     """The value that it was compared with: the limit, or the limit and the baseline."""
     limit: float
@@ -39,9 +39,9 @@ class EventAnswer(Answer):
     baseline: float | None
     """The metric's value before the change, for a guard that compares with it."""
     hold_s: float
-    """For how many seconds without a break it had to be crossed."""
+    """For how many seconds without a break the bound had to be crossed."""
     held_s: float
-    """For how many seconds it was."""
+    """For how many seconds the bound was crossed."""
     since: datetime
     """When the bound was first crossed."""
     at: datetime
@@ -49,29 +49,29 @@ class EventAnswer(Answer):
     received_at: datetime
     """When the service received it."""
     message: str
-    """The same in words."""
+    """The event in words."""
 
 
 class GuardrailBody(Body):
     """One guard's limit, and for how long it has to be crossed before the guard fires."""
 
     limit: float = Field(ge=0, allow_inf_nan=False)
-    """In the guard's own terms: see its `meaning`."""
+    """The limit, in the guard's own terms: see its `meaning`."""
     hold_s: float = Field(ge=0, le=LONGEST_HOLD_S)
-    """The guard fires when the limit is crossed for so many seconds without a break."""
+    """The guard fires when the limit is crossed for this many seconds without a break."""
     enabled: bool = True
-    """Whether the guard watches at all."""
+    """Whether the guard is enabled."""
     meaning: str | None = Field(default=None, max_length=1000, json_schema_extra=READ_ONLY)
-    """What it says, with the limit in the place of "so"."""
+    """The guard's rule, in terms of `limit`."""
     origin: Origin | None = None
-    """Who set it. What comes back with `agent` or `default` and the values that hold there stays theirs."""
+    """The origin of the values. A guardrail that is sent back unchanged with `agent` or `default` keeps that origin."""
 
     def of_core(self) -> Guardrail:
         return Guardrail(self.limit, self.hold_s, self.enabled)
 
 
 class GuardrailsBody(Body):
-    """By guard. A guard that is left out has the limits of the agent's own file."""
+    """The guardrails by guard. A guard that is left out has the limits of the agent's own file."""
 
     guardrails: dict[GuardName, GuardrailBody] = Field(max_length=20)
     """The guards by name."""
@@ -80,14 +80,14 @@ class GuardrailsBody(Body):
 
 
 class MaintenanceWindowBody(Body):
-    """Weekly, from `start` by the clocks of `zone`, past midnight too."""
+    """A weekly window from `start` in the time zone `zone`, across midnight if necessary."""
 
     weekdays: list[Weekday] = Field(min_length=1, max_length=7)
     """The days on which it begins."""
     start: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
     """HH:MM"""
     minutes: int = Field(ge=1, le=LONGEST_MINUTES)
-    """How long it lasts."""
+    """The length in minutes."""
     zone: str = Field(default="UTC", pattern=r"^[A-Za-z0-9_+\-/]{1,64}$")
     """A time zone's name, such as `Europe/Berlin`."""
 
@@ -96,17 +96,17 @@ class IntervalBody(Body):
     """From `start` to before `end`, in UTC."""
 
     start: datetime
-    """When it begins."""
+    """The start."""
     end: datetime
-    """When it is over."""
+    """The end."""
 
 
 class MaintenanceBody(Body):
-    """When the server may be restarted. With no windows, nothing is restarted in mode restart_in_window."""
+    """The windows in which the server may be restarted. Without any, nothing is restarted in mode restart_in_window."""
 
     windows: list[MaintenanceWindowBody] = Field(max_length=50)
     """Every weekly window."""
     open_until: datetime | None = Field(default=None, json_schema_extra=READ_ONLY)
-    """The end of the window that is open now, null where none is."""
+    """The end of the window that is open now; null if none is."""
     next: IntervalBody | None = Field(default=None, json_schema_extra=READ_ONLY)
-    """The next one to begin."""
+    """The start of the next window."""

@@ -30,10 +30,9 @@ def get_guardrails(database: str, stored: StoreDep) -> schemas.GuardrailsBody:
 @router.put("/{database}/guardrails")
 @allow("operate", of="database")
 def set_guardrails(database: str, body: schemas.GuardrailsBody, stored: StoreDep) -> schemas.GuardrailsBody:
-    """Set guardrails in place of those set here before. The agent keeps them on its own disk.
-
-    What was read can be edited and put back whole: a guardrail that still has the `origin` agent or default, and the
-    values that hold there, stays theirs.
+    """Replace the guardrails that were set here before. The agent keeps them on its own disk. You can edit the answer
+    of GET and send it back whole: a guardrail with the `origin` agent or default and unchanged values keeps that
+    origin.
     """
     wanted = {name: (rail.of_core(), rail.origin) for name, rail in body.guardrails.items()}
     return views.guardrails(stored.write(lambda unit: guardrails.set_guardrails(unit, database, wanted)))
@@ -45,7 +44,7 @@ def list_events(
     database: str,
     stored: StoreDep,
     page: Annotated[PageQuery, Depends(paging("ev"))],
-    since: Annotated[Moment | None, Query(description="Only those that happened after it.")] = None,
+    since: Annotated[Moment | None, Query(description="Only events after this moment.")] = None,
 ) -> Page[schemas.EventAnswer]:
     """Guards that fired, with the figures, newest first."""
     found = stored.read(lambda unit: events.listed(unit, database, page.limit + 1, page.after, since))
@@ -55,14 +54,14 @@ def list_events(
 @router.get("/{database}/maintenance-windows")
 @allow("read", "agent", of="database")
 def get_maintenance_windows(database: str, stored: StoreDep) -> schemas.MaintenanceBody:
-    """When a restart may be, in mode restart_in_window."""
+    """The windows in which a restart is allowed, in mode restart_in_window."""
     return stored.read(lambda unit: _shown(unit, database))
 
 
 @router.put("/{database}/maintenance-windows")
 @allow("operate", of="database")
 def set_maintenance_windows(database: str, body: schemas.MaintenanceBody, stored: StoreDep) -> schemas.MaintenanceBody:
-    """Set them in place of those before. With none, nothing is restarted in mode restart_in_window."""
+    """Replace the maintenance windows. Without any, nothing is restarted in mode restart_in_window."""
     wanted = [MaintenanceWindow(tuple(w.weekdays), w.start, w.minutes, w.zone) for w in body.windows]
 
     def write(unit: UnitOfWork) -> schemas.MaintenanceBody:

@@ -23,31 +23,31 @@ class KnobAnswer(Answer):
     name: str
     """Its name."""
     setting_source: str
-    """What keeps it: `server`, or a further source, such as the host's operating system."""
+    """The source of the setting: `server`, or another one, such as the host's operating system."""
     group: str
-    """What it belongs to."""
+    """The group."""
     kind: Kind
     """The type of its values."""
     unit: str
-    """The catalogue's unit; empty where it has none."""
+    """The catalogue's unit; empty if it has none."""
     range: str
-    """Formulas of the host's facts, in the catalogue's unit."""
+    """The ends as formulas of the host's facts, in the catalogue's unit."""
     log: bool
     """Whether it is searched on a logarithmic scale."""
     special: list[float]
-    """Values outside the range that have a meaning of their own."""
+    """Special values outside the range."""
     versions: str
     """The versions that have it."""
     applies: Applies | Literal["fixed"]
     """How a new value becomes active; `fixed` for a setting that cannot be changed."""
     risk: Risk
-    """What it can cost to change it."""
+    """The risk of a change."""
     tuned_by_default: bool
     """Whether it is searched without being named in a policy."""
     rule: str | None
-    """The formula of a good first value; null where there is none."""
+    """The formula of a good first value; null if there is none."""
     meaning: str
-    """What it does."""
+    """The meaning."""
     manual: str
     """The page of the engine's manual."""
 
@@ -55,9 +55,9 @@ class KnobAnswer(Answer):
 @router.get("/v1/knobs")
 @allow("read", "agent", of="any")
 def list_knobs(
-    engine: Annotated[str, Query(max_length=64, description="Which kind of server.", examples=list(own_engines()))],
-    version: Annotated[str | None, Query(max_length=64, description="Only what this version has.")] = None,
+    engine: Annotated[str, Query(max_length=64, description="The engine.", examples=list(own_engines()))],
+    version: Annotated[str | None, Query(max_length=64, description="Only settings that this version has.")] = None,
 ) -> Page[KnobAnswer]:
-    """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload."""
+    """Every setting of an engine that Lutra knows: meaning, range, risk, restart or reload."""
     rows = [row for c in of_engine(engine) for row in (c.rows if version is None else c.rows_for(version))]
     return Page[KnobAnswer].model_validate({"items": [row.to_dict() for row in rows], "next": None})

@@ -21,51 +21,57 @@ Past = Literal["all", "label", "none"]
 
 
 class PolicyBody(Body):
-    """What the operator allows. Values are texts with units or numbers in the server's own unit."""
+    """The operator's policy. Values are texts with units or numbers in the server's own unit."""
 
     pins: Settings = Field(default={})
-    """Settings that are held at a value: name → value."""
+    """Settings that are fixed at a value: name → value."""
     ranges: dict[Name, tuple[SettingValue, SettingValue]] = Field(default={}, max_length=500)
-    """Settings that are searched within narrower ends than the catalogue's: name → [low, high]."""
+    """Settings with a narrower range than the catalogue's: name → [low, high]."""
     movable: list[Name] | None = Field(default=None, max_length=500)
     """The settings that may move; null for all that are tuned by default."""
     restart: bool = True
-    """Whether settings that need a restart may move, where the mode allows a restart."""
+    """Whether settings that need a restart may move, if the mode allows a restart."""
     durability: bool = False
-    """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
+    """Whether settings that can lose committed data may move; the agent's own file has to allow it as well."""
     host: bool = False
-    """Whether settings of the machine may move, which concern everything that runs there; the agent's own file has to
-    allow it too."""
+    """Whether host settings may move, which affect everything on the machine; the agent's own file has to allow it as
+    well.
+    """
     memory_fraction: float = Field(default=0.8, gt=0, le=1)
-    """How much of the memory may be taken, as `memory_count` counts it."""
+    """The share of the memory that may be used, as counted by `memory_count`."""
     memory_count: MemoryCount = "in_use"
-    """What the memory sum counts: what can really be in use at once, or the worst case, everything full at once."""
+    """The method of the memory sum: the memory that can really be in use at once, or the worst case with everything
+    full at once.
+    """
     past: Past = "label"
-    """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
+    """The databases from which it learns and which learn from it: all, those with the same label, or none."""
 
 
 class PolicyPatch(Body):
-    """Only the named parts change; null is a value of `movable` alone."""
+    """Only the given parts change; only `movable` can be null."""
 
     pins: Settings | None = None
-    """In place of all pins before: name → value."""
+    """Replaces all pins: name → value."""
     ranges: dict[Name, tuple[SettingValue, SettingValue]] | None = Field(default=None, max_length=500)
-    """In place of all ranges before: name → [low, high]."""
+    """Replaces all ranges: name → [low, high]."""
     movable: list[Name] | None = Field(default=None, max_length=500)
     """The settings that may move; null for all that are tuned by default."""
     restart: bool | None = None
-    """Whether settings that need a restart may move, where the mode allows a restart."""
+    """Whether settings that need a restart may move, if the mode allows a restart."""
     durability: bool | None = None
-    """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
+    """Whether settings that can lose committed data may move; the agent's own file has to allow it as well."""
     host: bool | None = None
-    """Whether settings of the machine may move, which concern everything that runs there; the agent's own file has to
-    allow it too."""
+    """Whether host settings may move, which affect everything on the machine; the agent's own file has to allow it as
+    well.
+    """
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
-    """How much of the memory may be taken, as `memory_count` counts it."""
+    """The share of the memory that may be used, as counted by `memory_count`."""
     memory_count: MemoryCount | None = None
-    """What the memory sum counts: what can really be in use at once, or the worst case, everything full at once."""
+    """The method of the memory sum: the memory that can really be in use at once, or the worst case with everything
+    full at once.
+    """
     past: Past | None = None
-    """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
+    """The databases from which it learns and which learn from it: all, those with the same label, or none."""
 
     @field_validator(
         "pins", "ranges", "restart", "durability", "host", "memory_fraction", "memory_count", "past", mode="before"
@@ -78,25 +84,25 @@ class PolicyPatch(Body):
 
 
 class NewDatabase(Body):
-    """A database server to look after."""
+    """A database server to register."""
 
     name: Label
-    """What people call it; no two databases have the same name."""
+    """The name, unique among databases."""
     engine: Name = Field(examples=list(own_engines()))
-    """Which kind of server it is: one of the engines that the catalogue has."""
+    """The engine: one of those in the catalogue."""
     policy: PolicyBody = PolicyBody()
-    """What the operator allows."""
+    """The operator's policy."""
     label: Label | None = None
-    """Databases of one label belong together; those without any belong together too."""
+    """Databases with the same label belong together, and so do those without a label."""
 
 
 class DatabasePatch(Body):
-    """What is named changes. `label` needs a token that is bound to no database; null takes it away."""
+    """Only the given fields change. `label` needs a token that is not bound to a database; null removes the label."""
 
     policy: PolicyPatch = PolicyPatch()
     """The parts of the policy that change."""
     label: Label | None = None
-    """Databases of one label belong together; those without any belong together too."""
+    """Databases with the same label belong together, and so do those without a label."""
 
 
 class AgentAnswer(Answer):
@@ -107,53 +113,53 @@ class AgentAnswer(Answer):
     mode: Mode = "observe"
     """The strongest mode that the agent's own file allows."""
     paused: bool = False
-    """Whether somebody at the database has paused it."""
+    """Whether somebody on the database's host has paused the agent."""
     driver: str | None = None
-    """The driver of a lab; null where there is none."""
+    """The driver of a lab; null if there is none."""
     loads: list[str] = Field(default=[])
-    """The loads that its driver makes besides its own: a session may name them."""
+    """The named loads of the driver, in addition to its own: a session may name them."""
     spool_dropped: int = 0
     """The number of reports that were dropped because the spool was full."""
     spool_refused: int = 0
     """The number of reports that the service refused."""
     problems: list[str] = Field(default=[])
-    """What it could not do."""
+    """The agent's problems."""
     guardrails: dict[GuardName, Guardrail] = Field(default={})
     """The guardrails of its own file."""
     firing: list[GuardName] = Field(default=[])
-    """The guards that fire now."""
+    """The guards that are firing."""
     provisional: str | None = None
     """The recommendation whose change is not confirmed yet."""
 
 
 class DatabaseAnswer(Answer):
-    """A database server that is looked after."""
+    """A registered database server."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
-    """What people call it."""
+    """The name."""
     engine: str
-    """Which kind of server it is."""
+    """The engine."""
     engine_version: str | None
-    """As its agent last reported it; null before the first report."""
+    """The version, as its agent last reported it; null before the first report."""
     role: Role | None
-    """As its agent last reported it; null before the first report."""
+    """The version, as its agent last reported it; null before the first report."""
     label: str | None
-    """Databases of one label belong together; those without any belong together too."""
+    """Databases with the same label belong together, and so do those without a label."""
     policy: PolicyBody
-    """What the operator allows."""
+    """The operator's policy."""
     host: Host | None
-    """What the server may use of its host; null before the first report."""
+    """The resources that the server may use; null before the first report."""
     peak_connections: int
-    """The most connections seen at once; 0 where unknown."""
+    """The most connections seen at once; 0 if unknown."""
     agent: AgentAnswer | None
     """Its agent's newest status; null before the first report."""
     created_at: datetime
     """When it was registered."""
     last_report_at: datetime | None
-    """When its agent's last report came."""
+    """When its agent's last report arrived."""
     last_window_end: datetime | None
     """The end of the last window that was measured."""
     retired_at: datetime | None
-    """When it was retired: since then no report of it is taken. Null while it is in use."""
+    """When it was retired: its reports have been refused since. Null while it is in use."""

@@ -19,13 +19,13 @@ from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["databases"])
 
-Metrics = Annotated[list[Name] | None, Query(max_length=50, description="Only these of its metrics; may be repeated.")]
+Metrics = Annotated[list[Name] | None, Query(max_length=50, description="Only these metrics; can be repeated.")]
 
 
 @router.get("/{database}/settings", responses={409: {}})
 @allow("read", "agent", of="database")
 def list_settings(database: str, stored: StoreDep) -> Page[schemas.SettingAnswer]:
-    """The settings as the agent last reported them, and which of them may move now."""
+    """The settings as the agent last reported them, and which of them may move."""
 
     def read(unit: UnitOfWork) -> list[server_state.Setting]:
         return server_state.settings(context_of(unit, unit.databases.get(database), unit.sessions.open_one(database)))
@@ -40,10 +40,12 @@ def list_windows(
     stored: StoreDep,
     page: Annotated[PageQuery, Depends(paging("win", "[0-9]{1,18}"))],
     metric: Metrics = None,
-    since: Annotated[Moment | None, Query(description="Only windows that ended after it.")] = None,
-    until: Annotated[Moment | None, Query(description="Only windows that began before it.")] = None,
+    since: Annotated[Moment | None, Query(description="Only windows that ended after this moment.")] = None,
+    until: Annotated[Moment | None, Query(description="Only windows that began before this moment.")] = None,
 ) -> Page[schemas.WindowAnswer]:
-    """What was measured, newest first: QPS, TPS, p99 with its source, counters, and how busy the host was besides."""
+    """The measured windows, newest first: QPS, TPS, p99 with its source, counters, and the load of other programs on
+    the host.
+    """
     after = page.after and page.after.removeprefix(views.WINDOW)
 
     def read(unit: UnitOfWork) -> list[schemas.WindowAnswer]:

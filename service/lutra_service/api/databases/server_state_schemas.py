@@ -20,54 +20,54 @@ class SettingAnswer(Answer):
     value: SettingValue
     """In the server's own unit."""
     text: str
-    """The value as people write it."""
+    """The value in a readable form."""
     unit: str
-    """The server's own unit; empty where it has none."""
+    """The server's own unit; empty if it has none."""
     applies: Applies | Literal["fixed"]
     """How a new value becomes active; `fixed` for a setting that cannot be changed."""
     source: str
     """The source of the value."""
     persisted: str | None
-    """Its text in the settings file that the agent writes; null where the file has none."""
+    """Its text in the settings file that the agent writes; null if the file does not contain it."""
     shadowed: str | None
-    """What outranks that file, so that a change would have no effect."""
+    """The place that overrides that file, so that a change would have no effect."""
     unreached: str | None
-    """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
+    """The roles, databases and tablespaces with their own value, which a change does not reach; null if none."""
     pending_restart: bool
-    """Whether another value becomes active at the next restart."""
+    """Whether a different value becomes active at the next restart."""
     not_active: str | None
-    """What the settings file has and the running server has not, with what makes it active; null where that is
-    nothing."""
+    """The value in the settings file that is not active, and the step that activates it; null if there is none."""
     range: str | None
-    """Where it is searched now; null where it stays as it is."""
+    """The range in which it is searched; null if it does not move."""
 
 
 class WindowAnswer(Answer):
     """An interval in which something was measured."""
 
     id: str
-    """Its id."""
+    """The id."""
     start: datetime
     """Its first moment."""
     end: datetime
     """The first moment after it."""
     metrics: dict[str, float]
-    """By name, in the unit of the name. What was not measured is absent."""
+    """The metrics by name, in the unit of the name. Unmeasured metrics are absent."""
     p99_source: P99Source | None
-    """Where `p99_ms` comes from; `estimated` means computed, not measured."""
+    """The source of `p99_ms`; `estimated` means computed, not measured."""
     p99_of: P99Of | None
-    """What `p99_ms` is the latency of."""
+    """The unit of work whose latency `p99_ms` is."""
     busy: float
     """The share of its processor time that something else on the host took (steal, throttling, waiting for a disk, a
-    queue for its processors), beyond what is usual in the sixty windows before it. From 0.1 on judgements mark it; 0
-    where the host shows nothing."""
+    queue for its processors), beyond the usual level of the sixty windows before it. Judgements mark windows from 0.1
+    upward; 0 if the host shows nothing.
+    """
     failure: str | None
-    """Why nothing could be measured; null where something was."""
+    """Why nothing could be measured; null if something was."""
     agent: str
     """The agent that measured it."""
     session: str | None
-    """The session whose trial it is."""
+    """The session of which it is a trial."""
     recommendation: str | None
     """The recommendation whose settings it measured."""
     windows: int
-    """How many windows it merges: more than one for old windows."""
+    """The number of windows that were merged into it: more than one for old windows."""

@@ -16,7 +16,7 @@ Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 
 
 class CureAnswer(Answer):
-    """A change of one setting that a symptom speaks for, within its range, the policy and the memory limit."""
+    """A change of one setting that cures a symptom, within its range, the policy and the memory limit."""
 
     setting: str
     """Its name."""
@@ -25,26 +25,28 @@ class CureAnswer(Answer):
     before_text: str
     """The same as people write it."""
     after: SettingValue | None
-    """What the symptom asks for, as far as it may be; null where nothing may be offered."""
+    """The recommended value, as far as it is allowed; null if no value may be offered."""
     after_text: str | None
     """The same as people write it."""
     applies: Applies
     """How a new value becomes active."""
     reason: str
-    """What the change is for."""
+    """The purpose of the change."""
     set_by: str | None
-    """Where somebody has set the active value; null where it is the server's default."""
+    """The place where the active value was set; null if it is the server's default."""
     obstacle: str | None
-    """Why nothing, or no more, may be offered."""
+    """The reason why no cure, or only a partial one, is offered."""
     unreached: str | None
-    """Who has a value of their own, which the change does not reach; null for nobody."""
+    """The roles, databases or tablespaces with their own value, which the change does not reach; null if there are
+    none.
+    """
 
 
 class RiskAnswer(Answer):
-    """That somebody accepts a finding: it comes last, and fails nothing."""
+    """The acceptance of a finding: it comes last, and does not fail a check."""
 
     because: str
-    """Why."""
+    """The reason."""
     until: datetime
     """When it counts again."""
     by: str
@@ -52,113 +54,113 @@ class RiskAnswer(Answer):
 
 
 class SymptomAnswer(Answer):
-    """Something that the windows show."""
+    """A symptom in the windows."""
 
     name: str
     """Its name."""
     kind: Kind
     """An outage, a danger, a setting at fault, time lost elsewhere, a setting that is large enough, or a note."""
     group: str
-    """What it belongs to."""
+    """The group."""
     strength: float
-    """From 0.3, where it begins, to 1; less than 1 at most where the evidence is indirect."""
+    """The strength, from 0.3, where the symptom begins, to 1; always below 1 if the evidence is indirect."""
     sentence: str
-    """What was seen, with its numbers."""
+    """The observation, with its numbers."""
     measured: float
     """The measure that `strength` comes from."""
     numbers: dict[str, SettingValue]
-    """Numbers that the measure, the sentence and the cures are made of, in bytes, milliseconds or plain."""
+    """The numbers in the measure, the sentence and the cures, in bytes, milliseconds or without a unit."""
     settings: list[str]
-    """The settings that it speaks of."""
+    """The settings concerned."""
     cures: list[CureAnswer]
-    """What it asks of them."""
+    """The recommended changes of the settings."""
     statements: list[str]
-    """What a person would execute, where no cure may be offered."""
+    """The statements for a person, if no cure may be offered."""
     threshold: str
-    """Where its bounds come from."""
+    """The origin of its bounds."""
     source: str
-    """The address of that."""
+    """The address of the origin."""
     follows: list[str]
-    """Symptoms that bring this one about: their cures come first."""
+    """Symptoms that can cause this one: their cures come first."""
     since: datetime | None
-    """Since when it shows; null before the service's first look at it."""
+    """When it was first seen; null before the service has looked."""
     gone_at: datetime | None
-    """Since when it does not show any more, where older windows of the time asked for still have it."""
+    """When it was gone, if only older windows of the requested time have it."""
     accepted: RiskAnswer | None
-    """Where somebody accepts it; null where it counts."""
+    """The acceptance; null if it is not accepted."""
 
 
 class NotJudgedAnswer(Answer):
-    """A symptom of this server of which something that it reads is missing."""
+    """A symptom of this server that cannot be judged because an input is missing."""
 
     name: str
     """Its name."""
     kind: Kind
-    """What it would be."""
+    """The kind that it would have."""
     accepted: RiskAnswer | None
-    """Where somebody accepts it; null where it counts."""
+    """The acceptance; null if it is not accepted."""
 
 
 class SymptomsAnswer(Answer):
-    """The symptoms of a database and the windows that they rest on."""
+    """The symptoms of a database, and the windows on which they are based."""
 
     start: datetime | None
-    """The first moment of the windows; null where there are none."""
+    """The start of the windows; null if there are none."""
     end: datetime | None
-    """The last one."""
+    """The end of the windows."""
     windows: int
-    """How many windows they are."""
+    """The number of windows."""
     seconds: float
-    """How long they are together."""
+    """The total length of the windows."""
     symptoms: list[SymptomAnswer]
-    """Outages first, then dangers, then all others, the strongest first; at the end those that somebody accepts."""
+    """Outages first, then dangers, then all others, the strongest first; accepted symptoms at the end."""
     evaluated: int
-    """How many symptoms could be judged."""
+    """The number of judged symptoms."""
     not_judged: list[NotJudgedAnswer]
-    """Symptoms of this server of which something that they read is missing."""
+    """Symptoms of this server that cannot be judged because an input is missing."""
 
 
 class EpisodeAnswer(Answer):
-    """A finding that showed without a break of more than an hour."""
+    """A finding that was seen without a gap of more than an hour."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
     """The symptom's name."""
     kind: Kind
     """Its kind when it was last seen."""
     strength: float
-    """Its strength then."""
+    """Its strength at that time."""
     sentence: str
-    """What it said then."""
+    """Its sentence at that time."""
     since: datetime
     """When it was first seen."""
     last_seen: datetime
     """When it was last seen."""
     gone_at: datetime | None
-    """When it was first not seen any more; null while it shows."""
+    """When it was first found to be gone; null while it is current."""
 
 
 class AcceptBody(Body):
-    """Why a risk is taken, and until when."""
+    """The acceptance of a risk: a reason and an end."""
 
     because: Reason
-    """Why; people read it beside the finding."""
+    """The reason, shown beside the finding."""
     until: Moment
-    """From then on it counts again."""
+    """The moment from which the finding counts again."""
 
 
 class AcceptedAnswer(Answer):
-    """A finding that somebody accepts."""
+    """An accepted finding."""
 
     name: str
     """The symptom's name."""
     kind: Kind
-    """Its kind then: it counts where it has become a worse one."""
+    """The symptom's kind at that time: the symptom counts again once its kind is worse."""
     because: str
-    """Why."""
+    """The reason."""
     until: datetime
-    """From then on it counts again."""
+    """The moment from which the finding counts again."""
     accepted_at: datetime
     """When it was accepted."""
     accepted_by: str

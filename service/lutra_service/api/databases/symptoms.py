@@ -25,9 +25,9 @@ router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["data
 def list_symptoms(
     database: str,
     stored: StoreDep,
-    minutes: Annotated[int, Query(ge=1, le=1440, description="How far back the windows reach.")] = 60,
+    minutes: Annotated[int, Query(ge=1, le=1440, description="How many minutes back the windows reach.")] = 60,
 ) -> schemas.SymptomsAnswer:
-    """What the latest windows under the active settings show, the most harmful first, and what would cure it."""
+    """The symptoms in the latest windows under the active settings, the most harmful first, with their cures."""
 
     def read(unit: UnitOfWork) -> dict[str, Any]:
         at = context_of(unit, unit.databases.get(database), unit.sessions.open_one(database))
@@ -42,10 +42,12 @@ def list_symptom_history(
     database: str,
     stored: StoreDep,
     page: Annotated[PageQuery, Depends(paging("fnd"))],
-    since: Annotated[Moment | None, Query(description="Only those that showed after it.")] = None,
-    gone: Annotated[bool | None, Query(description="Only those that are gone, or only those that show.")] = None,
+    since: Annotated[Moment | None, Query(description="Only symptoms that were seen after this moment.")] = None,
+    gone: Annotated[
+        bool | None, Query(description="True: only symptoms that are gone. False: only current symptoms.")
+    ] = None,
 ) -> Page[schemas.EpisodeAnswer]:
-    """Since when each symptom shows or showed, and when it went, newest first."""
+    """When each symptom was first seen, and when it was gone, newest first."""
     found = stored.read(lambda unit: findings.history(unit, database, page.limit + 1, page.after, since, gone))
     told = [views.episode(f) for f in found]
     return Page[schemas.EpisodeAnswer].model_validate(page.of(told))
@@ -54,7 +56,7 @@ def list_symptom_history(
 @router.get("/{database}/symptoms/accepted")
 @allow("read", "agent", of="database")
 def list_accepted_symptoms(database: str, stored: StoreDep) -> Page[schemas.AcceptedAnswer]:
-    """The risks that somebody takes, also those whose time is over."""
+    """The accepted risks, including those whose time is over."""
     found = stored.read(lambda unit: findings.accepted(unit, database))
     told = [views.accepted(a) for a in found]
     return Page[schemas.AcceptedAnswer](items=told, next=None)
@@ -63,10 +65,9 @@ def list_accepted_symptoms(database: str, stored: StoreDep) -> Page[schemas.Acce
 @router.put("/{database}/symptoms/accepted/{symptom}")
 @allow("operate", of="database")
 def accept_symptom(database: str, symptom: Name, body: schemas.AcceptBody, stored: StoreDep) -> schemas.AcceptedAnswer:
-    """Accept the risk for a reason and a time, in place of what was accepted before.
-
-    The symptom then comes last and fails no check. It counts again when the time is over, when somebody withdraws this,
-    or when its kind has become a worse one.
+    """Accept the risk, with a reason and an end; this replaces an earlier acceptance. The symptom then comes last and
+    does not fail a check. It counts again when the time is over, when the acceptance is withdrawn, or when its kind
+    becomes worse.
     """
     made = stored.write(lambda unit: findings.accept(unit, database, symptom, body.because, body.until))
     return views.accepted(made)
@@ -75,5 +76,5 @@ def accept_symptom(database: str, symptom: Name, body: schemas.AcceptBody, store
 @router.delete("/{database}/symptoms/accepted/{symptom}")
 @allow("operate", of="database")
 def withdraw_accepted_symptom(database: str, symptom: Name, stored: StoreDep) -> schemas.AcceptedAnswer:
-    """Let it count again."""
+    """Withdraw the acceptance: the symptom counts again."""
     return views.accepted(stored.write(lambda unit: findings.withdraw(unit, database, symptom)))

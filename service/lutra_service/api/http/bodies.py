@@ -115,7 +115,7 @@ def _declared(headers: Headers) -> int | None:
         return None
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit() and len(length) <= 20):
-        raise InvalidJson(f"Content-Length {length[:40]!r} is no length of a body")
+        raise InvalidJson(f"Content-Length {length[:40]!r} is not a valid body length")
     return int(length)
 
 

@@ -66,7 +66,9 @@ Bearer = Annotated[Principal, Depends(bearer)]
 async def once(
     request: Request,
     who: Bearer,
-    idempotency_key: Annotated[str | None, Header(description="The same key and request are carried out once.")] = None,
+    idempotency_key: Annotated[
+        str | None, Header(description="A repeated request with the same key is carried out once.")
+    ] = None,
 ) -> Idempotency:
     """Two bodies that say the same in another order of fields are one request."""
     said = await request.body()
@@ -107,9 +109,9 @@ def paging(prefix: str, rest: str = "[0-9a-z]{22}") -> Callable[..., PageQuery]:
     """The page that is asked for of a list whose ids are `prefix`, a low line and `rest`."""
 
     def page_query(
-        limit: Annotated[int, Query(ge=1, le=500, description="How many items a page has at most.")] = 50,
+        limit: Annotated[int, Query(ge=1, le=500, description="The maximum number of items on a page.")] = 50,
         after: str | None = Query(
-            default=None, pattern=f"^{prefix}_{rest}$", description="The `next` of the page before."
+            default=None, pattern=f"^{prefix}_{rest}$", description="The `next` of the previous page."
         ),
     ) -> PageQuery:
         return PageQuery(limit, after)
@@ -118,7 +120,7 @@ def paging(prefix: str, rest: str = "[0-9a-z]{22}") -> Callable[..., PageQuery]:
 
 
 class Page(BaseModel, Generic[T]):
-    """Some of a list's items, and where the list goes on."""
+    """One page of a list, and the start of the next page."""
 
     # Pydantic would look for texts below the fields anew in each list's page, at every start.
     items: list[T] = Field(description="The page's items, in the order that the list's description names.")

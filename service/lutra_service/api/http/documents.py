@@ -28,7 +28,7 @@ def unpack(packed: bytes, limit: int) -> bytes:
     try:
         plain = unpacker.decompress(packed, limit + 1)
     except zlib.error as error:
-        raise InvalidJson(f"the body is no gzip: {error}") from error
+        raise InvalidJson(f"the body is not gzip: {error}") from error
     if len(plain) > limit:
         raise Expands(f"an unpacked body has at most {limit} bytes here")
     if not unpacker.eof or unpacker.unused_data:
@@ -45,18 +45,18 @@ def parse(body: bytes) -> Any:
     try:
         document = json.loads(body, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
-        raise InvalidJson(f"the body is no JSON: {str(error)[:200]}") from error
+        raise InvalidJson(f"the body is not JSON: {str(error)[:200]}") from error
     _walk(document)
     return document
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raises InvalidJson for a key that is there twice: of two values one would be ignored."""
+    """Raises InvalidJson for a key that exists twice: of two values one would be ignored."""
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidJson(f"the key {twice[:64]!r} is there twice in one object")
+        raise InvalidJson(f"the key {twice[:64]!r} exists twice in one object")
     return made
 
 
@@ -102,4 +102,4 @@ def _finite(text: str) -> float:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")

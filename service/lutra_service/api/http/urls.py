@@ -20,14 +20,14 @@ def refusal(scope: Scope) -> LutraError | None:
     if len(path) > MAX_PATH or any(len(part) > MAX_SEGMENT for part in path.split("/")):
         return NotFound(f"no path has more than {MAX_PATH} characters or a part of more than {MAX_SEGMENT}")
     if not _clean(path) or "\ufffd" in path:
-        return NotFound("no path holds a control character or what is no UTF-8")
+        return NotFound("a path must be UTF-8 without control characters")
     if len(query) > MAX_QUERY:
         return InvalidRequest(f"a query has at most {MAX_QUERY} bytes, got {len(query)}")
     try:
         clean = _clean(unquote_to_bytes(query).decode())
     except UnicodeDecodeError:
         clean = False
-    return None if clean else InvalidRequest("a query holds a control character or what is no UTF-8")
+    return None if clean else InvalidRequest("a query must be UTF-8 without control characters")
 
 
 def _clean(text: str) -> bool:

@@ -25,7 +25,7 @@ HISTORY: dict[int | str, dict[str, Any]] = {
     200: {"model": WorkloadHistoryAnswer, "description": "The history"},
     409: {},
 }
-Count = Annotated[int, Query(ge=1, le=64, description="How many are wanted.")]
+Count = Annotated[int, Query(ge=1, le=64, description="The number of workloads to return.")]
 
 
 @router.get("/v1/workloads")
@@ -36,7 +36,7 @@ def list_workloads(
     engine: Engine = None,
     database: DatabaseId = None,
 ) -> Page[WorkloadAnswer]:
-    """Every workload with its signature, its circumstances and what it taught, newest first."""
+    """Every workload with its signature, its circumstances and its lessons, newest first."""
     require_engine(engine)
 
     def read(unit: UnitOfWork) -> Document:
@@ -69,7 +69,7 @@ def list_nearest_workloads(workload: str, stored: StoreDep, count: Count = 8) ->
 @router.get("/v1/workloads/{workload}/history", responses=HISTORY)
 @allow("read", of="service")
 def get_workload_history(workload: str, stored: StoreDep) -> Document:
-    """What was measured of it, also of a table that belongs to no database: what its model was fitted to."""
+    """The measurements of the workload to which its model was fitted, including tables without a database."""
     return stored.read(lambda unit: measured(unit, workload))
 
 

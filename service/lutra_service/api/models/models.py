@@ -21,7 +21,7 @@ from lutra_service.db.store import Store, UnitOfWork
 router = APIRouter(route_class=GuardedRoute, tags=["models"])
 Answer = schemas.ModelAnswer
 PLAINLY = schemas.Promoting()
-State = Annotated[schemas.ModelState | None, Query(description="Only those in this state.")]
+State = Annotated[schemas.ModelState | None, Query(description="Only recommendations in this state.")]
 AS_TOML: dict[int | str, dict[str, Any]] = {200: {"content": {"application/toml": {"schema": {"type": "string"}}}}}
 
 
@@ -30,7 +30,7 @@ AS_TOML: dict[int | str, dict[str, Any]] = {200: {"content": {"application/toml"
 def list_models(
     stored: StoreDep, page: Annotated[PageQuery, Depends(paging("mv"))], state: State = None
 ) -> Page[Answer]:
-    """Every model version, newest first; what the package ships comes last."""
+    """Every model version, newest first; the shipped version comes last."""
 
     def read(unit: UnitOfWork) -> Document:
         return page.of(views.models(unit, unit.models.listed(page.limit + 1, page.after, state)))
@@ -43,9 +43,8 @@ def list_models(
 def register_model(
     body: schemas.NewModel, stored: StoreDep, once: IdempotencyDep, response: Response, make: MakesCandidates
 ) -> Any:
-    """Register an options document as a candidate. It serves nothing until it is promoted.
-
-    What it names of other packages is imported in a process of its own: a broken one is refused.
+    """Register an options document as a candidate. It does not serve until it is promoted. Parts from other packages
+    are imported in a separate process; a package that cannot be imported is refused.
     """
     if body.toml is not None:
         options = versions.importable(body.toml, "toml", make)
@@ -63,21 +62,23 @@ def register_model(
 @router.post("/v1/models/rollback")
 @allow("models", of="service")
 def roll_back_model(stored: StoreDep) -> Answer:
-    """Let the champion before the present one serve again; the present one is retired."""
+    """Let the previous champion serve again; the current one is retired."""
     return _done(stored, versions.roll_back)
 
 
 @router.get("/v1/models/{model}")
 @allow("read", of="service")
 def get_model(model: str, stored: StoreDep) -> schemas.ModelDetailAnswer:
-    """One model version with its options, its scorecard, and how it predicts in the shadow beside what serves."""
+    """One model version with its options, its scorecard, and the accuracy of its shadow predictions beside the
+    champion's.
+    """
     return stored.read(lambda unit: views.detail(unit, unit.models.get(model)))
 
 
 @router.get("/v1/models/{model}/options", responses=AS_TOML, response_class=Response)
 @allow("read", of="service")
 def get_model_options(model: str, stored: StoreDep) -> Response:
-    """Its options as a TOML document: with each option what it means, and its range."""
+    """The options of the version as a TOML document, with the meaning and the range of each option."""
     text = stored.read(lambda unit: serving.document(unit.models.get(model)))
     return Response(text, media_type="application/toml")
 
@@ -85,30 +86,29 @@ def get_model_options(model: str, stored: StoreDep) -> Response:
 @router.post("/v1/models/{model}/score", status_code=202)
 @allow("models", of="service")
 def score_model(model: str, stored: StoreDep) -> schemas.ScoringAnswer:
-    """Compute its scorecard from past sessions. The model version itself says how far that is."""
+    """Compute the version's scorecard from past sessions. The model version shows the progress."""
     return stored.write(lambda unit: views.scoring(past_sessions.start(unit, model)))
 
 
 @router.put("/v1/models/{model}/shadow")
 @allow("models", of="service")
 def shadow_model(model: str, stored: StoreDep) -> Answer:
-    """Let a candidate predict beside what serves, for each recommendation from now on. It changes nothing of them."""
+    """Let a candidate predict beside the champion, for each later recommendation, without changing it."""
     return _done(stored, lambda unit: versions.set_shadow(unit, model, True))
 
 
 @router.delete("/v1/models/{model}/shadow")
 @allow("models", of="service")
 def unshadow_model(model: str, stored: StoreDep) -> Answer:
-    """Let it predict beside what serves no longer. What it predicted stays."""
+    """Stop the shadow of a candidate. Earlier predictions are kept."""
     return _done(stored, lambda unit: versions.set_shadow(unit, model, False))
 
 
 @router.post("/v1/models/{model}/promote")
 @allow("models", of="service")
 def promote_model(model: str, stored: StoreDep, body: schemas.Promoting = PLAINLY) -> Answer:
-    """Let it serve from now on, in every process of the service; the champion before it is retired.
-
-    By the rule only where it is shown to be better.
+    """Let the version serve from now on, in every process of the service; the previous champion is retired. With
+    `by_rule`, only if it is shown to be better.
     """
     return _done(stored, lambda unit: versions.promote(unit, model, body.by_rule))
 

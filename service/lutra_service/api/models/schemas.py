@@ -14,16 +14,16 @@ ModelState = Literal["candidate", "champion", "retired"]
 
 
 class NewModel(Body):
-    """An options document, as TOML or as JSON: one of both. What it does not name keeps its default."""
+    """An options document, either as TOML or as JSON. Options that it does not name keep their default."""
 
     name: Label
-    """For people: what is tried."""
+    """A name for people."""
     toml: Annotated[str, StringConstraints(max_length=65_536)] | None = None
-    """The document as TOML, such as `lutra models options` prints one."""
+    """The document as TOML, in the form that `lutra models options` prints."""
     options: Document | None = None
-    """The document as JSON: a room of options is an object."""
+    """The document as JSON: each group of options is an object."""
     note: Annotated[str, StringConstraints(max_length=1000)] = ""
-    """Why, in a sentence."""
+    """The reason, in one sentence."""
 
     @model_validator(mode="after")
     def _one_document(self) -> NewModel:
@@ -33,278 +33,283 @@ class NewModel(Body):
 
 
 class Promoting(Body):
-    """Empty: promote it whatever is known of it."""
+    """Empty: promote the version unconditionally."""
 
     by_rule: bool = False
-    """Only where it is shown to be better than the champion, as `beside_champion` of the model version says; otherwise
-    the answer is a conflict that names what is missing."""
+    """Promote only if the version is shown to be better than the champion, according to its `beside_champion`;
+    otherwise the answer is a conflict that names what is missing.
+    """
 
 
 class PackageAnswer(Answer):
     """A package beside Lutra's own that a model version needs."""
 
     option: str
-    """The option that names what the package brings."""
+    """The option that names the package's part."""
     name: str
     """The package's name."""
     version: str
-    """The package's version when the model version was registered: no other one will do."""
+    """The package's version when the model version was registered: exactly this version is needed."""
 
 
 class SuiteAnswer(Answer):
-    """What the conformance suite, which Lutra's own parts pass, found of the parts that packages bring."""
+    """The result of the conformance suite, which Lutra's own parts pass, for the parts of packages."""
 
     state: Literal["passed", "failed", "not_run", "not_needed"]
-    """`not_needed` where no package brings a part; `not_run` before a score. One that failed, or was not run, neither
-    serves nor runs in the shadow."""
+    """`not_needed` if no package brings a part, `not_run` before a score. A version whose suite failed or was not run
+    neither serves nor runs in the shadow.
+    """
     faults: list[str]
-    """What a part does not keep, or why the suite could not end; empty where it passed."""
+    """The failed requirements, or why the suite could not finish; empty if it passed."""
 
 
 class ModelAnswer(Answer):
     """A model version: options of the recommender, and the packages that they need."""
 
     id: str
-    """Its id."""
+    """The id."""
     name: str
-    """What is tried."""
+    """A name for the version."""
     note: str
-    """Why, in a sentence."""
+    """The reason, in one sentence."""
     state: ModelState
-    """One version is the champion."""
+    """The state; exactly one version is the champion."""
     serves: bool
-    """Whether recommendations that are asked for now are computed by it: the champion's, if nothing is missing."""
+    """Whether it computes new recommendations: it is the champion, and nothing is missing."""
     missing: list[str]
-    """What is not installed of the packages that it needs; the version before a champion serves in its place."""
+    """Required packages that are not installed; the previous champion then serves instead."""
     shadow: bool
     """Whether it predicts beside the champion."""
     suite: SuiteAnswer
-    """What the conformance suite found of it."""
+    """The result of the conformance suite."""
     package_version: str
-    """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
+    """The version of Lutra with which it was registered; for the shipped version, the running one."""
     packages: list[PackageAnswer]
-    """The packages that it needs besides."""
+    """Other packages that it needs."""
     fingerprint: str
-    """The same for versions that compute the same."""
+    """A digest: equal for versions that compute the same."""
     former: str | None
-    """The champion before it; a roll-back goes there."""
+    """The previous champion, which a roll-back restores."""
     created_at: datetime
     """When it was registered."""
     created_by: str
     """The name of the token that registered it."""
     promoted_at: datetime | None
-    """When it became the champion last."""
+    """When it last became the champion."""
     retired_at: datetime | None
-    """When it was retired last; null while it is not."""
+    """When it was last retired; null while it is not."""
     scored_at: datetime | None
     """When its scorecard was computed; null before that."""
 
 
 class ScoringAnswer(Answer):
-    """How far the computation of a scorecard is."""
+    """The progress of the computation of a scorecard."""
 
     state: Literal["waiting", "done", "failed"]
-    """`waiting` until it ends."""
+    """The state; `waiting` until it ends."""
     sessions: int
-    """Past sessions that it is computed from."""
+    """The number of past sessions from which it is computed."""
     done: int
-    """How many of them it has behind it."""
+    """The number of completed sessions."""
     error: str | None
-    """Why it failed; null where it did not."""
+    """Why it failed; null if it did not."""
 
 
 class PastGainAnswer(Answer):
-    """By how much a number is better with the past workloads of other sessions than without; positive is better."""
+    """The improvement of each number by the past workloads of other sessions; positive is better."""
 
     log_score: float | None
-    """Of the log score."""
+    """The gain in the log score."""
     rank_correlation: float | None
-    """Of the rank correlation."""
+    """The gain in the rank correlation."""
     regret: float | None
-    """Of the regret: so much less of it."""
+    """The reduction of the regret."""
 
 
 class ConformanceAnswer(Answer):
-    """How a part that a package brings fared in the suite that Lutra's own parts pass."""
+    """The result of a package's part in the suite that Lutra's own parts pass."""
 
     option: str
     """The option that names the part."""
     name: str
     """The part's name."""
     faults: list[str]
-    """What it does not keep; empty where it passes."""
+    """The failed requirements; empty if the part passes."""
 
 
 class SessionScoreAnswer(Answer):
-    """What one past session says of a model version."""
+    """The scores of a model version on one past session."""
 
     session: str
-    """The session's id; of a data set that belongs to no database that of its workload, `wl_…`."""
+    """The session's id; for a data set without a database, the id of its workload, `wl_…`."""
     failed: str | None = None
-    """Why it could not be scored on this session; null where it could."""
+    """Why it could not be scored on this session; null if it could."""
     key: str | None = None
-    """A digest of the session as it was scored: equal where two versions were scored on the same."""
+    """A digest of the scored session: equal if two versions were scored on the same data."""
     n: int | None = None
-    """Readings that were predicted."""
+    """The number of predicted readings."""
     held_80: float | None = None
-    """The share of them that lay inside their 80 % interval."""
+    """The share of readings inside their 80 % interval."""
     width_80: float | None = None
     """The intervals' mean width, as a share of the median."""
     held_90: float | None = None
-    """The same of 90 % intervals."""
+    """The share of readings inside their 90 % interval."""
     width_90: float | None = None
-    """Their mean width."""
+    """The mean width of the 90 % intervals."""
     log_score: float | None = None
-    """The mean log density of what was measured; more is better."""
+    """The mean log density of the readings; more is better."""
     error: float | None = None
-    """The mean error of the median, as a share of what was measured."""
+    """The mean error of the median, as a share of the reading."""
     rank_correlation: float | None = None
-    """Of what was predicted of the trials left with what they gave, from -1 to 1."""
+    """The correlation between predictions and readings of the remaining trials, from -1 to 1."""
     regret: float | None = None
-    """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    """The difference between the best remaining trial and the one that it would have picked, as a share."""
     missed: float | None = None
-    """Played in a lab from its start, what the best that it tried missed on average: 0 is the best at once, 1 what most
-    configurations are worth; null where the session measured too little."""
+    """The average gap between its best trial and the optimum in simulated lab sessions: 0 is the optimum at once, 1 the
+    value of most configurations. Null if the session has too few readings.
+    """
     missed_live: float | None = None
-    """The same played live, where each trial counts and not the best so far."""
+    """The same in simulated live sessions, where each trial counts and not only the best so far."""
 
 
 class ScorecardAnswer(Answer):
-    """How good a model version would have been on past sessions, each of which counts alike.
-
-    It is fitted to a session's first trials, 3 to 24 of them, and predicts those that came then.
+    """The scores of a model version on past sessions, each with the same weight. The model is fitted to the first 3 to
+    24 trials of a session and predicts the later ones.
     """
 
     held_80: float | None
-    """The share of readings that lay inside their 80 % interval."""
+    """The share of readings inside their 80 % interval."""
     width_80: float | None
     """The intervals' mean width, as a share of the median."""
     held_90: float | None
-    """The same of 90 % intervals."""
+    """The share of readings inside their 90 % interval."""
     width_90: float | None
-    """Their mean width."""
+    """The mean width of the 90 % intervals."""
     log_score: float | None
-    """The mean log density of what was measured; more is better."""
+    """The mean log density of the readings; more is better."""
     error: float | None
-    """The mean error of the median, as a share of what was measured."""
+    """The mean error of the median, as a share of the reading."""
     rank_correlation: float | None
-    """Of what was predicted of the trials left with what they gave, from -1 to 1."""
+    """The correlation between predictions and readings of the remaining trials, from -1 to 1."""
     regret: float | None
-    """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    """The difference between the best remaining trial and the one that it would have picked, as a share."""
     missed: float | None = None
-    """Played in a lab from its start, what the best that it tried missed on average: 0 is the best at once, 1 what most
-    configurations are worth; null where sessions measured too little, and in what an earlier version scored."""
+    """The average gap between its best trial and the optimum in simulated lab sessions: 0 is the optimum at once, 1 the
+    value of most configurations. Null if sessions have too few readings, or an earlier version scored it.
+    """
     missed_live: float | None = None
-    """The same played live, where each trial counts and not the best so far."""
+    """The same in simulated live sessions, where each trial counts and not only the best so far."""
     sessions: int
-    """Past sessions that it rests on."""
+    """The number of past sessions used."""
     forecasts: int
-    """Readings that were predicted."""
+    """The number of predicted readings."""
     failed: int
-    """Past sessions that it could not be scored on."""
+    """The number of past sessions on which it could not be scored."""
     leaning: int
-    """Past sessions that could learn from others."""
+    """The number of past sessions that could learn from others."""
     gain_from_past: PastGainAnswer
-    """What the past of other workloads gives, each session left out of its own past."""
+    """The gain from past workloads of other sessions; each session is left out of its own past."""
     conformance: list[ConformanceAnswer]
-    """How the parts that packages bring fared; empty where it needs none."""
+    """The results of the packages' parts; empty if it needs none."""
     by_session: list[SessionScoreAnswer]
-    """The same, session by session."""
+    """The scores by session."""
 
 
 class DataAnswer(Answer):
-    """What a scorecard was computed from."""
+    """The data from which a scorecard was computed."""
 
     fingerprint: str
-    """The same for the same sessions with the same trials."""
+    """A digest: equal for the same sessions with the same trials."""
     sessions: int
-    """How many."""
+    """The number."""
     trials: int
-    """How many trials they hold."""
+    """The number of their trials."""
 
 
 class ShadowScoreAnswer(Answer):
-    """How good predictions were of readings that were taken then."""
+    """The accuracy of the predictions of later readings."""
 
     n: int
-    """How many."""
+    """The number."""
     held_90: float | None
     """The share of readings inside the 90 % interval."""
     width_90: float | None
     """The intervals' mean width, as a share of the median."""
     log_score: float | None
-    """The mean log density of what was measured; more is better."""
+    """The mean log density of the readings; more is better."""
     error: float | None
-    """The mean error of the median, as a share of what was measured."""
+    """The mean error of the median, as a share of the reading."""
 
 
 class InShadowAnswer(Answer):
-    """A candidate beside what served, over the same readings."""
+    """A candidate compared with the serving version, on the same readings."""
 
     candidate: ShadowScoreAnswer
-    """What the candidate predicted."""
+    """The candidate's predictions."""
     served: ShadowScoreAnswer
-    """What the versions that served predicted."""
+    """The predictions of the serving versions."""
 
 
 class JudgedAnswer(Answer):
-    """What one source says of a candidate beside the champion: the mean difference over sessions, with its interval."""
+    """One source's comparison of a candidate with the champion: the mean difference over sessions and its interval."""
 
     source: Literal["past_sessions", "shadow", "played", "played_live"]
-    """Forecasts of past sessions, forecasts in the shadow, sessions played in a lab, or sessions played live."""
+    """Forecasts of past sessions, forecasts in the shadow, sessions simulated in a lab, or sessions simulated live."""
     measure: Literal["log_score", "missed", "missed_live"]
-    """What is compared."""
+    """The compared measure."""
     judges: list[str]
-    """The rooms of options whose changes this source shows."""
+    """The groups of options that this source can judge."""
     sessions: int
-    """Sessions of which both are known."""
+    """The number of sessions with results for both."""
     mean: float | None
-    """The mean difference; above 0 is better for the candidate. Null without a session."""
+    """The mean difference; above 0, the candidate is better. Null without a session."""
     low: float | None
-    """The lower end of its interval; null where there are too few sessions for one."""
+    """The lower end of its interval; null if there are too few sessions."""
     high: float | None
     """The upper end."""
     level: float
-    """The probability that the interval holds the true difference, however often somebody looks."""
+    """The probability that the interval contains the true difference, however often you look."""
     verdict: Literal["better", "worse", "undecided"]
     """Whether the interval excludes 0, and where it lies."""
     needed: int | None
-    """So many sessions more exclude 0 in nine of ten cases, if the difference is what it seems; null where 1000 might
-    not, and before 5 sessions."""
+    """The number of further sessions that exclude 0 in nine of ten cases, if the true difference equals the current
+    one; null if 1000 might not suffice, and before 5 sessions.
+    """
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
 
 
 class BesideChampionAnswer(Answer):
-    """A version beside the champion, by what each source can judge."""
+    """A version compared with the champion, by each source."""
 
     champion: str
     """The champion's id."""
     changed: list[str]
-    """The rooms of options in which they differ."""
+    """The groups of options in which they differ."""
     not_judged: list[str]
-    """Those of them of which no source says anything."""
+    """The changed groups that no source can judge."""
     judged: list[JudgedAnswer]
-    """What each source says."""
+    """The result of each source."""
     promotes: bool
-    """Whether the rule promotes it: each changed room is better by a source that judges it, no source says worse, and
-    the suite passed."""
+    """Whether the rule promotes the version: each changed group is better according to a source that judges it, no
+    source says worse, and the suite passed.
+    """
     why: str
-    """Why, in words."""
+    """The reason, in words."""
 
 
 class ModelDetailAnswer(ModelAnswer):
     """A model version with its options and its scores."""
 
     options: Document
-    """The options document, whole."""
+    """The complete options document."""
     scorecard: ScorecardAnswer | None
-    """How good it would have been on past sessions; null before it was scored."""
+    """Its scores on past sessions; null before it was scored."""
     data: DataAnswer | None
-    """What the scorecard was computed from."""
+    """The data from which the scorecard was computed."""
     scoring: ScoringAnswer | None
     """The newest computation of a scorecard; null before the first."""
     in_shadow: InShadowAnswer | None
-    """How it predicted beside what served; null before the first reading that both predicted."""
+    """Its predictions compared with those of the serving version; null before the first reading that both predicted."""
     beside_champion: BesideChampionAnswer | None
-    """How it compares with the champion; null for the champion itself."""
+    """Its comparison with the champion; null for the champion itself."""

@@ -30,7 +30,7 @@ MEDIA: dict[Format, str] = {
 TABLES: dict[int | str, dict[str, Any]] = {
     200: {
         "model": ObservationAnswer,
-        "description": "Observations in the order in which they were reported, as they are read; JSON has one a line",
+        "description": "Observations in the order in which they were reported; JSON has one per line",
         "content": {
             MEDIA["csv"]: {"schema": {"type": "string"}},
             MEDIA["parquet"]: {"schema": {"type": "string", "contentMediaType": MEDIA["parquet"]}},
@@ -40,14 +40,18 @@ TABLES: dict[int | str, dict[str, Any]] = {
 
 
 def filters(
-    since: Annotated[Moment | None, Query(description="Only what ended, or failed, after it.")] = None,
-    until: Annotated[Moment | None, Query(description="Only what began, or failed, before it.")] = None,
+    since: Annotated[
+        Moment | None, Query(description="Only observations that ended, or failed, after this moment.")
+    ] = None,
+    until: Annotated[
+        Moment | None, Query(description="Only observations that began, or failed, before this moment.")
+    ] = None,
     metric: Annotated[
         list[Name] | None,
         Query(
             max_length=50,
-            description="Only these of its metrics; may be repeated. What measured none of them is left out, but for a "
-            "failure.",
+            description="Only these metrics; can be repeated. Windows without any of them are left out; "
+            "failures are kept.",
         ),
     ] = None,
 ) -> Selection:
@@ -55,7 +59,7 @@ def filters(
 
 
 Filters = Annotated[Selection, Depends(filters)]
-As = Annotated[Format, Query(alias="format", description="What the answer is.")]
+As = Annotated[Format, Query(alias="format", description="The format of the answer.")]
 Engine = Annotated[str | None, Query(max_length=40, description="Only databases of this engine.")]
 DatabaseId = Annotated[str | None, Query(max_length=40, description="Only this database.")]
 SessionId = Annotated[str | None, Query(max_length=40, description="Only this session.")]
@@ -73,10 +77,8 @@ def list_observations(
     session: SessionId = None,
     format_: As = "jsonl",
 ) -> Export:
-    """What was measured on every database that the token reaches: JSON lines, CSV or Parquet.
-
-    The answer streams. Where it breaks off, not all of it came. A table has at most 5,000 columns: name metrics where
-    there would be more.
+    """The observations of every database that the token reaches, as JSON lines, CSV or Parquet. The answer streams; an
+    answer that breaks off is incomplete. A table has at most 5,000 columns: select metrics if there would be more.
     """
     database = who.database_id if database is None else database
     who.require("read", "agent", database_id=database)
@@ -95,7 +97,7 @@ def list_database_observations(
     session: SessionId = None,
     format_: As = "jsonl",
 ) -> Export:
-    """What was measured on one database, in its sessions and between them."""
+    """The observations of one database, in its sessions and between them."""
     return _export(stored, who, places, _with(wanted, database_id=database, session_id=session), format_)
 
 
@@ -104,7 +106,7 @@ def list_database_observations(
 def list_session_observations(
     session: str, stored: StoreDep, who: Bearer, wanted: Filters, places: Exports, format_: As = "jsonl"
 ) -> Export:
-    """What was measured while one session was open."""
+    """The observations made while one session was open."""
     return _export(stored, who, places, _with(wanted, session_id=session), format_)
 
 

@@ -37,18 +37,18 @@ class ObservationAnswer(Answer):
     received_at: datetime
     """When it was reported."""
     windows: int
-    """How many windows it was merged from: 1 for a window as it was measured."""
+    """The number of windows that were merged into it: 1 for an original window."""
     failure: str | None
     """Why nothing was measured."""
     p99_source: P99Source | None
-    """Where its `p99_ms` comes from."""
+    """The source of `p99_ms`."""
     p99_of: P99Of | None
-    """What its `p99_ms` is the latency of."""
+    """The unit of work whose latency `p99_ms` is."""
     settings: Values
     """The settings that were active, in the server's own units."""
     metrics: dict[str, float]
-    """What was measured, in the unit of the name."""
+    """The measured values, in the unit of the name."""
     context: Values
     """The circumstances: the load and the like."""
     bounds: dict[str, float]
-    """Of a window that was ended early, what the whole one would not have been better than."""
+    """For a window that was ended early, the bound that the whole window would not have exceeded."""

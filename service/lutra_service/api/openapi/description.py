@@ -15,18 +15,18 @@ from lutra_service.api.openapi.problem_schema import Problem, ProblemError
 from lutra_service.common.documents import Document
 
 REF = "#/components/{}/{}"
-SUMMARY = "Recommends database settings and predicts what they give."
+SUMMARY = "Recommends database settings and predicts their effect."
 TAGS = {
     "databases": "Registered databases: their policy, settings and measured windows.",
     "sessions": "Tuning sessions: their objective, and every trial.",
     "recommendations": "The next settings to try: ask, read, approve, reject, roll back.",
-    "observations": "All that was measured, as data sets: JSON lines, CSV, Parquet.",
+    "observations": "All observations, as data sets: JSON lines, CSV, Parquet.",
     "predictions": "What-if: the p99 and QPS of given settings.",
     "models": "Model versions: register, score, run in the shadow, promote, roll back.",
-    "workloads": "The workloads of the fleet: signatures, what each taught, which resemble which.",
+    "workloads": "The workloads of the fleet: signatures, lessons, similarity.",
     "protection": "Guardrails, their events, and maintenance windows.",
-    "tokens": "Who may do what.",
-    "audit": "Who did what, and when.",
+    "tokens": "Tokens and their scopes.",
+    "audit": "The audit trail.",
     "knobs": "The catalogue of settings.",
     "agents": "Reports from agents, and directives to them.",
     "health": "For the operators of the service; no token is needed.",
@@ -38,15 +38,15 @@ PATH_PARAMETERS = {
     "recommendation": "A recommendation's id, `rec_…`.",
     "model": "A model version's id, `mv_…`.",
     "workload": "A workload's id, `wl_…`.",
-    "token": "A token's id, `tok_…`; not its secret.",
+    "token": "A token's id, `tok_…`, not its secret.",
 }
 _WAIT = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
 _SCHEME = {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}}
-_APPLIED = {"Preference-Applied": {"description": "`wait=N`, where it was asked for.", "schema": {"type": "string"}}}
+_APPLIED = {"Preference-Applied": {"description": "`wait=N`, if it was requested.", "schema": {"type": "string"}}}
 PROBLEMS: dict[str, tuple[str, str, Document]] = {
-    "400": ("BadRequest", "The body is no JSON.", {}),
+    "400": ("BadRequest", "The body is not JSON.", {}),
     "401": ("Unauthorized", "There is no valid token.", _SCHEME),
-    "403": ("Forbidden", "The token has another scope, or is bound to another database.", {}),
+    "403": ("Forbidden", "The token has a different scope, or is bound to a different database.", {}),
     "404": ("NotFound", "There is nothing with this id.", {}),
     "409": ("Conflict", "The request is valid, but conflicts with what is stored.", {}),
     "413": ("TooLarge", "The body is too large.", {}),

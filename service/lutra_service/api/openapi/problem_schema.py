@@ -11,14 +11,14 @@ _DOCUMENTED = ConfigDict(use_attribute_docstrings=True)
 
 
 class ProblemError(BaseModel):
-    """One of the things that are wrong with a request."""
+    """One error in a request."""
 
     model_config = _DOCUMENTED
 
     at: str
-    """Where: the path to the field or the name of the parameter; empty for the whole body."""
+    """The path to the field or the name of the parameter; empty for the whole body."""
     message: str
-    """What is wanted there, and what was given."""
+    """The expected and the given value."""
 
 
 class Problem(BaseModel):
@@ -33,10 +33,10 @@ class Problem(BaseModel):
     status: int
     """The HTTP status."""
     code: str = Field(json_schema_extra={"enum": [*sorted(STATUS)]})
-    """What kind of problem it is: a closed set, for programs to tell them apart."""
+    """The kind of problem, from a closed set, for programs."""
     detail: str
-    """What happened, with the values, and mostly the way out; for people."""
+    """The explanation for people, with the values and usually a remedy."""
     errors: list[ProblemError] | None = None
-    """With `invalid_request` and `unknown_field`: each place that is wrong, the first twenty."""
+    """With `invalid_request` and `unknown_field`: the first twenty errors."""
     protocol: int | None = Field(default=None, examples=[PROTOCOL])
-    """With `unknown_field`: the protocol that the service speaks."""
+    """With `unknown_field`: the service's protocol."""

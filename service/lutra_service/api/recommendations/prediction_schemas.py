@@ -15,52 +15,53 @@ from lutra_service.api.recommendations.schemas import ChangeAnswer, MemoryAnswer
 
 
 class NewPrediction(Body):
-    """A what-if."""
+    """A what-if question."""
 
     settings: Settings = Field(default={})
     """Merged with the current ones: texts with units, or numbers in the server's own unit."""
     level: float = Field(default=0.9, ge=0.5, le=0.999)
-    """The probability that each interval is to hold the reading."""
+    """The probability with which each interval should contain the reading."""
     rate: float | None = Field(default=None, gt=0, le=1e12)
-    """On a live database, what clients offer in a second, in the unit that `load` of an answer names; null for the load
-    of now. A rate that was not measured is refused."""
+    """On a live database, the offered load per second, in the unit that `load` of an answer names; null for the current
+    load. A rate outside the measured ones is refused.
+    """
 
 
 class ForLoadAnswer(Answer):
-    """The load that predictions are for. It is no outcome of settings, so that it is not predicted itself."""
+    """The load for which predictions are made. It is an input, and is not predicted itself."""
 
     rate_of: str
-    """The metric that says what clients ask for."""
+    """The metric that measures the offered load."""
     rate: float
-    """How much of it: that of now, or the one that was asked about."""
+    """The rate: the current one, or the one of the request."""
     low: float
-    """The smallest rate that was measured."""
+    """The smallest measured rate."""
     high: float
     """The largest one."""
 
 
 class RecordAnswer(Answer):
-    """How good such intervals were on what was predicted and then measured."""
+    """The accuracy of such intervals for readings that were predicted before they were measured."""
 
     n: int
-    """So many readings were predicted and then measured."""
+    """The number of readings that were predicted before they were measured."""
     held: int
-    """So many of them lay inside their interval."""
+    """The number of these readings inside their interval."""
     level: float
-    """The probability that each interval was to hold its reading."""
+    """The probability with which each interval should have contained its reading."""
 
 
 class RefusalAnswer(Answer):
-    """Why settings would not be let through."""
+    """Why settings would be refused."""
 
     code: str
-    """The code of the problem that they would be refused with."""
+    """The code of the problem with which they would be refused."""
     message: str
-    """Why, with the values."""
+    """The reason, with the values."""
 
 
 class NotKnownAnswer(Answer):
-    """A change of which no model knows what it does, and what the catalogue says of it."""
+    """A change whose effect no model knows, with its description from the catalogue."""
 
     setting: str
     """Its name."""
@@ -69,42 +70,45 @@ class NotKnownAnswer(Answer):
     after: SettingValue
     """In the server's own unit."""
     meaning: str
-    """What the setting means."""
+    """The meaning of the setting."""
     manual: str
-    """Where the server's manual tells of it."""
+    """The page of the server's manual."""
     risk: Risk
-    """What a wrong value can cost: committed data, the server's availability, or nothing but speed."""
+    """The risk of a wrong value: committed data, the server's availability, or only speed."""
     applies: Applies | Literal["fixed"]
-    """What makes a new value active."""
+    """The step that activates a new value."""
     memory_bytes: float
-    """What this change alone adds to the memory sum."""
+    """The contribution of this change to the memory sum."""
 
 
 class PredictionsAnswer(Answer):
-    """What settings would give."""
+    """Predictions for given settings."""
 
     configuration: Values
     """The whole configuration, in the server's own units."""
     predictions: dict[str, PredictionAnswer]
-    """By metric; empty where no model has seen any of the settings that change."""
+    """The predictions by metric; empty if no model has seen any of the changed settings."""
     not_known: list[NotKnownAnswer]
-    """The changes of which no model knows what they do: the predictions are of the others."""
+    """The changes whose effect no model knows: the predictions are for the other changes."""
     changes: list[ChangeAnswer]
-    """What would change."""
+    """The changes."""
     memory: MemoryAnswer
-    """The server's memory with them, line by line."""
+    """The server's memory with the changes, line by line."""
     refusal: RefusalAnswer | None
-    """Why a recommendation of these settings would be refused: by the policy, a range, durability, memory or another
-    rule; null where it would be let through."""
+    """Why a recommendation with these settings would be refused: the policy, a range, durability, memory or another
+    rule; null if it would be accepted.
+    """
     warnings: list[str]
-    """What else to know."""
+    """Warnings."""
     observations: int
-    """How many readings the model was fitted to."""
+    """The number of readings to which the model was fitted."""
     session: str | None
     """The session whose model answers."""
     fitted_at: datetime
     """When the model was fitted."""
     record: dict[str, RecordAnswer]
-    """By metric, how often such intervals held until now, of those that were predicted before they were measured."""
+    """By metric, how often such intervals contained the reading so far, for readings that were predicted before they
+    were measured.
+    """
     load: ForLoadAnswer | None = None
-    """On a live database that was measured under several loads, the one that they are for; else null."""
+    """On a live database that was measured under several loads, the load of the predictions; otherwise null."""

@@ -19,9 +19,8 @@ router = APIRouter(route_class=GuardedRoute, tags=["predictions"])
 @router.post("/v1/databases/{database}/predictions")
 @allow("read", "agent", of="database")
 def predict(database: str, body: schemas.NewPrediction, stored: StoreDep) -> schemas.PredictionsAnswer:
-    """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions.
-
-    They are for the load of now, or for the `rate` that is named.
+    """The predicted p99 and QPS of `settings` merged with the current ones, with the accuracy of past predictions. They
+    apply to the current load, or to the given `rate`.
     """
 
     def answer(unit: UnitOfWork) -> WhatIf:

@@ -34,10 +34,14 @@ Answer = schemas.RecommendationAnswer
 NOTHING, WHOLE, PLAINLY = schemas.NewRecommendation(), schemas.Approving(), schemas.TurningDown()
 NOT_NEXT = (*NOT_COMPUTED, *decide.UNDER_WAY)
 """A session's recommendation in one of these states is not the next one to decide on."""
-_LOCATION = {"Location": {"description": "The recommendation that is answered.", "schema": {"type": "string"}}}
+_LOCATION = {"Location": {"description": "The returned recommendation.", "schema": {"type": "string"}}}
 ASKED: dict[int | str, dict[str, Any]] = {
-    201: {"description": "The next one", "headers": _LOCATION},
-    202: {"model": Answer, "description": "The next one is not there yet: look at `Location`", "headers": _LOCATION},
+    201: {"description": "The next recommendation", "headers": _LOCATION},
+    202: {
+        "model": Answer,
+        "description": "The next recommendation is not available yet: poll `Location`",
+        "headers": _LOCATION,
+    },
 }
 
 
@@ -53,10 +57,9 @@ async def ask_recommendation(
     response: Response,
     body: schemas.NewRecommendation = NOTHING,
 ) -> Any:
-    """Suggest the next settings now, or check an operator's own (`settings`).
-
-    202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
-    answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
+    """Recommend the next settings, or check an operator's own (`settings`). 202 while the next recommendation is not
+    available: it is being computed, or the previous one is still in progress and is returned. Then poll `Location`, or
+    wait here with `Prefer: wait=N`.
     """
     status, answer = await run_in_threadpool(
         lambda: stored.write(
@@ -76,9 +79,11 @@ def list_recommendations(
     database: str,
     stored: StoreDep,
     page: Annotated[PageQuery, Depends(paging("rec"))],
-    state: Annotated[schemas.RecommendationState | None, Query(description="Only those in this state.")] = None,
+    state: Annotated[
+        schemas.RecommendationState | None, Query(description="Only recommendations in this state.")
+    ] = None,
     since: Annotated[
-        Moment | None, Query(description="Only those that were decided, made active or ended after it.")
+        Moment | None, Query(description="Only recommendations that were decided, applied or ended after this moment.")
     ] = None,
 ) -> Page[Answer]:
     """Newest first."""
@@ -97,12 +102,11 @@ async def get_recommendation(
     stored: StoreDep,
     notifier: NotifierDep,
     seconds: WaitSeconds,
-    until: Annotated[Until, Query(description="What `Prefer: wait=N` waits for.")] = "computed",
+    until: Annotated[Until, Query(description="The state for which `Prefer: wait=N` waits.")] = "computed",
 ) -> Answer:
-    """The settings, the exact change and its undo, reasons, predictions and the memory sum.
-
-    `Prefer: wait=N` waits until it is computed, or came as far as `until` says: decided (approved, rejected or
-    expired), applied (or refused), measured, ended. What has ended before that is not waited for.
+    """The settings, the exact change and its undo, reasons, predictions and the memory sum. `Prefer: wait=N` waits
+    until the recommendation is computed, or has reached `until`: decided (approved, rejected or expired), applied (or
+    refused), measured, ended. A recommendation that ended earlier is returned at once.
     """
 
     def read() -> Recommendation:
@@ -120,7 +124,9 @@ async def get_recommendation(
 def approve_recommendation(
     recommendation: str, stored: StoreDep, who: Bearer, body: schemas.Approving = WHOLE
 ) -> Answer:
-    """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again."""
+    """Approve the recommendation; the agent then applies it. With `settings`, approve a new recommendation with only
+    these changes, which is checked again.
+    """
 
     def approve(unit: UnitOfWork) -> Answer:
         done = decide.approve(unit, recommendation, who.token_id, body.settings, body.reason)
@@ -134,7 +140,7 @@ def approve_recommendation(
 def reject_recommendation(
     recommendation: str, stored: StoreDep, who: Bearer, body: schemas.TurningDown = PLAINLY
 ) -> Answer:
-    """Turn it down: its settings are not made active, and not proposed again until something they depend on changes."""
+    """Reject the recommendation: it is not applied, and not proposed again until the circumstances change."""
     return stored.write(lambda unit: views.shown(unit, decide.reject(unit, recommendation, who.token_id, body.reason)))
 
 
@@ -148,7 +154,9 @@ def roll_back_recommendation(
     response: Response,
     body: schemas.TurningDown = PLAINLY,
 ) -> Any:
-    """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
+    """Restore the settings from before the recommendation: the answer is the recommendation that does so. Never refused
+    for memory.
+    """
 
     def roll_back(unit: UnitOfWork) -> Document:
         return _shown(unit, decide.rollback(unit, recommendation, who.token_id, body.reason))

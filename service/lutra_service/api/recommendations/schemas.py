@@ -38,32 +38,34 @@ Why = Annotated[str | None, Field(max_length=1000)]
 
 
 class NewRecommendation(Body):
-    """Empty: the next one of the open session. With `settings`: these, merged with the current ones and checked."""
+    """Empty: the next recommendation of the open session. With `settings`: these settings, merged with the current ones
+    and checked.
+    """
 
     settings: Settings | None = None
     """An operator's own settings: texts with units, or numbers in the server's own unit."""
     approve: bool = False
-    """With `settings`: approve them at once."""
+    """With `settings`: approve the recommendation at once."""
 
 
 class Approving(Body):
-    """Empty: the whole recommendation."""
+    """Empty: approve the whole recommendation."""
 
     settings: list[Name] | None = Field(default=None, max_length=500)
-    """Only these of its changes."""
+    """Approve only these changes."""
     reason: Why = None
-    """With `settings`: why the others are left out."""
+    """With `settings`: the reason for leaving out the others."""
 
 
 class TurningDown(Body):
     """Empty: without a reason."""
 
     reason: Why = None
-    """Why. What was turned down is not proposed again until something that it depended on has changed."""
+    """The reason. A rejected change is not proposed again until the circumstances change."""
 
 
 class StepAnswer(Answer):
-    """What is executed for one setting: a statement for the server, or a line of a file that its agent keeps."""
+    """A step for one setting: a statement for the server, or a line of a file that its agent maintains."""
 
     text: str
     """The statement, or the line."""
@@ -83,49 +85,51 @@ class ChangeAnswer(Answer):
     after: SettingValue
     """In the server's own unit."""
     before_text: str
-    """As people write it."""
+    """In a readable form."""
     after_text: str
-    """As people write it."""
+    """In a readable form."""
     applies: Applies
-    """What makes the new value active."""
+    """The step that activates the new value."""
     do: str
-    """The statement that makes the change; lines of a file follow it, under the file's name and section."""
+    """The statement that makes the change, followed by lines of a file under the file's name and section."""
     undo: str
     """The statement that undoes it, in the same form."""
     do_steps: list[StepAnswer] | None = None
-    """What the agent executes for `do`, in order; null in a recommendation of an earlier version."""
+    """The steps that the agent executes for `do`, in order; null in a recommendation of an earlier version."""
     undo_steps: list[StepAnswer] | None = None
-    """What the agent executes for `undo`, in order. Several changes are undone in the reverse order of `changes`."""
+    """The steps that the agent executes for `undo`, in order. Several changes are undone in the reverse order of
+    `changes`.
+    """
 
 
 class LeftOutAnswer(Answer):
-    """How good such intervals are on what was measured."""
+    """The accuracy of such intervals on past readings."""
 
     n: int
-    """The number of readings until now."""
+    """The number of readings so far."""
     held: int
-    """So many of them lay inside their interval when they were predicted without themselves."""
+    """The number of readings inside their interval when they were left out of the fit."""
 
 
 class PredictionAnswer(Answer):
-    """What one metric is predicted to be, noise included."""
+    """The prediction of one metric, including noise."""
 
     median: float
-    """As likely to be more as to be less."""
+    """The median."""
     low: float
     """The interval's lower end."""
     high: float
     """The interval's upper end."""
     level: float
-    """The probability that the interval holds the reading."""
+    """The probability that the interval contains the reading."""
     far: bool
-    """Far from all that was measured: the interval is mostly prior."""
+    """Whether it extrapolates far beyond the measurements: the interval is then mostly prior."""
     unlike: list[str] = Field(default=[])
-    """The settings to whose values nothing like it was measured."""
+    """The settings whose values are unlike any measured ones."""
     without: list[str] = Field(default=[])
-    """Changes of which no model knows anything: this is what the other settings would give without them."""
+    """Changes that no model knows: the prediction is for the other settings without them."""
     record: LeftOutAnswer | None = None
-    """How good such intervals are on the model's own readings, each left out in turn; null where there is but one."""
+    """The accuracy of such intervals on the model's own readings, each left out in turn; null if there is only one."""
 
 
 class ReasonAnswer(Answer):
@@ -138,71 +142,73 @@ class ReasonAnswer(Answer):
     after: SettingValue
     """In the server's own unit."""
     sentence: str
-    """Why, in plain words."""
+    """The reason, in plain words."""
     effect: float | None
-    """Its share of the predicted effect: 0.08 is 8 % better with it; null where nothing was learned yet."""
+    """Its share of the predicted effect: 0.08 means 8 % better with it; null if nothing was learned yet."""
     against: str = ""
-    """What speaks against it; empty where nothing is known to."""
+    """The reason against it; empty if none is known."""
 
 
 class LookedAtAnswer(Answer):
-    """What a recommendation on a live database rests on."""
+    """The basis of a recommendation on a live database."""
 
     sentence: str
-    """What was looked at, and what came of it."""
+    """A summary of what was examined, and of the result."""
     symptoms: int
-    """How many symptoms could be evaluated."""
+    """The number of evaluated symptoms."""
     shown: int
-    """How many of them show a fault."""
+    """The number of symptoms that show a fault."""
     rules: int
-    """How many settings were compared with the rule for this hardware."""
+    """The number of settings that were compared with the rule for this hardware."""
     windows: int
-    """How many windows the symptoms rest on."""
+    """The number of windows on which the symptoms are based."""
     seconds: float
-    """How long these are in all."""
+    """The total length of these windows."""
     least_gain: float
-    """What a gain by the model alone has to come to, as a share, to be proposed."""
+    """The smallest gain, as a share, that is proposed on the model's prediction alone."""
     predicted_gain: float | None
-    """The largest gain that the model holds to be probable, as a share; null without a model."""
+    """The largest probable gain according to the model, as a share; null without a model."""
     notes: list[str]
-    """What is not proposed, and why: a restart that the mode forbids, what no setting cures, what was turned down."""
+    """Changes that are not proposed, and why: a restart that the mode forbids, a problem that no setting cures, a
+    change that was declined.
+    """
 
 
 class PastWorkloadAnswer(Answer):
     """A past workload that a recommendation uses."""
 
     workload: str
-    """Its id."""
+    """The id."""
     name: str | None
-    """Its name, where it is the database's own or belongs to none; null for another database's."""
+    """The name, if it belongs to this database or to none; null if it belongs to another database."""
     weight: float
-    """How far it is believed, from 0 to 1; what is missing to 1 over all is believed of none."""
+    """The weight, from 0 to 1; weights sum to at most 1."""
 
 
 class LeansOnAnswer(Answer):
-    """What a recommendation owes to past workloads."""
+    """The influence of past workloads on a recommendation."""
 
     workloads: list[PastWorkloadAnswer]
-    """Those that it uses, the weightiest first."""
+    """The workloads that it uses, in descending order of weight."""
     without: Values
-    """The configuration that would have been proposed without any of them, in the server's own units."""
+    """The configuration that would have been proposed without past workloads, in the server's own units."""
     differs: list[str]
-    """The settings that have another value in it."""
+    """The settings whose values differ in it."""
     predictions: dict[str, PredictionAnswer]
-    """By metric, what the settings of the recommendation are predicted to give without past workloads."""
+    """By metric, the prediction for the recommended settings without past workloads."""
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
 
 
 class ShareAnswer(Answer):
-    """What so many of the settings that change give."""
+    """The share of the gain that a number of changed settings gives."""
 
     settings: int
-    """How many: those of this line and of all lines before it."""
+    """The number of settings in this line and in all lines before it."""
     added: list[str]
-    """The settings that come in here; the first ones earn most."""
+    """The settings added in this line; the first lines contribute most."""
     share: float
-    """What they are predicted to give, as a share of what all of them are. Above 1: fewer would do better."""
+    """Their predicted gain as a share of the gain of all settings. Above 1, fewer settings are better."""
     low: float
     """The lower end of the share's 90 % interval, by the model."""
     high: float
@@ -210,100 +216,103 @@ class ShareAnswer(Answer):
 
 
 class ComparisonAnswer(Answer):
-    """Windows after changes on a live database against windows before them, at like load."""
+    """A comparison of windows after changes on a live database with windows before them, at comparable load."""
 
     metric: str
-    """What is judged: the session's objective, without a session p99."""
+    """The compared metric: the session's objective; without a session, p99."""
     verdict: Verdict
-    """Whether it got better or worse, that no difference is seen, or that too few windows are at like load."""
+    """Whether the metric improved or got worse, no difference was seen, or too few windows are at comparable load."""
     before: int
-    """How many windows from before count."""
+    """The number of windows from before the change that count."""
     after: int
-    """How many windows since count."""
+    """The number of windows since the change that count."""
     left_out: int
-    """How many do not, as they were under another load than all of the other side."""
+    """The number of windows that are left out because no window on the other side has a comparable load."""
     busy: int
-    """In how many of those that count the host was busy with something else: they weigh less."""
+    """The number of counted windows in which the host was busy with something else; these have less weight."""
     ratio: float | None
-    """After over before, at like load; null where too few windows are."""
+    """The ratio of after to before, at comparable load; null if there are too few windows."""
     low: float | None
     """The interval's lower end."""
     high: float | None
     """The interval's upper end."""
     level: float
-    """The probability that the interval holds the ratio."""
+    """The probability that the interval contains the ratio."""
     rate_of: str | None
-    """Which metric says what clients asked for; null where none does."""
+    """The metric that measures the offered load; null if there is none."""
     rate_low: float | None
     """The smallest rate among the windows that count."""
     rate_high: float | None
     """The largest one."""
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
 
 
 class JudgementAnswer(ComparisonAnswer):
-    """What a change on a live database did: windows after it against windows before, at like load."""
+    """The effect of a change on a live database: windows after it compared with windows before, at comparable load."""
 
     follows: str = ""
-    """What may be done about it, in words: how to undo a loss, and what a change costs of which no difference is seen.
-    Empty where that is nothing."""
+    """The possible next step, in words: how to undo a loss, or the cost of a change without a visible difference. Empty
+    if there is none.
+    """
     together: ComparisonAnswer | None = None
-    """The same of all changes of its session until this one; null where it is the only one."""
+    """The same comparison for all changes of its session up to this one; null if it is the only one."""
 
 
 class EndedEarlyAnswer(Answer):
-    """What a window says that was ended before its time: a bound, and no value."""
+    """The result of a window that was ended early: a bound instead of a value."""
 
     metric: str
     """The session's objective."""
     bound: float
-    """The whole window would have read at most this where more is better, else at least this."""
+    """The bound of the whole window's reading: at most this if more is better, otherwise at least this."""
     planned_s: float
-    """How long the whole window was to be."""
+    """The planned length of the window."""
 
 
 class MemoryTermAnswer(Answer):
     """One line of the memory sum."""
 
     name: str
-    """What takes the memory."""
+    """The user of the memory."""
     bytes: float
-    """How much of it counts."""
+    """The counted bytes."""
     formula: str
-    """How that is computed."""
+    """The formula."""
     assumption: str
-    """What has to be true for it."""
+    """The assumption behind the formula."""
     worst_case_bytes: float | None = None
-    """How much it takes with everything full at once; null in what an earlier version stored."""
+    """The bytes in the worst case, with everything full at once; null if an earlier version stored it."""
 
 
 class ConnectionsAnswer(Answer):
     """The connections that the memory sum counts."""
 
     counted: int | None
-    """So many; null where the engine's sum counts none."""
+    """The number that the sum counts; null if the engine's sum does not count connections."""
     seen: int
-    """The most that were seen at once; 0 where unknown."""
+    """The most connections seen at once; 0 if unknown."""
     most: int | None
-    """As many as may be open."""
+    """The maximum number of open connections."""
 
 
 class MemoryAnswer(Answer):
     """The server's memory, line by line."""
 
     terms: list[MemoryTermAnswer]
-    """Its lines."""
+    """The lines of the sum."""
     total_bytes: float
-    """Their sum."""
+    """The sum of the lines."""
     limit_bytes: float
-    """What the sum may be at most."""
+    """The limit of the sum."""
     count: MemoryCount = "worst_case"
-    """What the policy counts: what can really be in use at once, or everything full at once."""
+    """The policy's method: the memory that can really be in use at once, or the worst case with everything full at
+    once.
+    """
     worst_case_bytes: float | None = None
-    """The sum with everything full at once; null in what an earlier version stored."""
+    """The sum in the worst case, with everything full at once; null if an earlier version stored it."""
     connections: ConnectionsAnswer | None = None
-    """The connections that it counts; null in what an earlier version stored."""
+    """The counted connections; null if an earlier version stored it."""
 
 
 class FailureAnswer(Answer):
@@ -318,21 +327,22 @@ class FailureAnswer(Answer):
 
 
 class RecommendationAnswer(Answer):
-    """Settings to try: what changes, why, what it should give, and what became of it."""
+    """Recommended settings: the changes, the reasons, the predictions and the outcome."""
 
     id: str
-    """Its id."""
+    """The id."""
     database: str
     """The id of its database."""
     session: str | None
-    """The session that it belongs to; null where it belongs to none."""
+    """Its session; null if it has none."""
     parent: str | None
     """The recommendation that it is a part of, or undoes."""
     trial: int | None
-    """Its number among the session's trials; null where it is none."""
+    """Its number among the session's trials; null if it is not a trial."""
     kind: RecommendationKind
-    """Its purpose: a trial, the session's end, an operator's choice, a part of another, an undo, or what a maintenance
-    window is needed for."""
+    """Its purpose: a trial, the session's end, an operator's choice, a part of another recommendation, an undo, or
+    changes for a maintenance window.
+    """
     origin: Origin | None
     """Which step proposed it; null while it is being computed."""
     state: RecommendationState
@@ -342,77 +352,76 @@ class RecommendationAnswer(Answer):
     configuration: Values | None
     """The whole configuration, in the server's own units; null while it is being computed."""
     changes: list[ChangeAnswer] | None
-    """What it changes; null while it is being computed."""
+    """The changes; null while it is being computed."""
     reasons: list[ReasonAnswer] | None
     """Why each setting changes; null while it is being computed."""
     predictions: dict[str, PredictionAnswer]
-    """By metric, what it should give; empty before there is anything to predict from."""
+    """The predictions by metric; empty before there are readings to predict from."""
     curve: list[ShareAnswer]
-    """What share of the predicted gain few settings give, from none on; empty where no gain is predicted."""
+    """The share of the predicted gain by number of settings, beginning with none; empty if no gain is predicted."""
     shortened_from: Values | None
-    """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
+    """The best configuration by posterior, if a measured one with fewer changes is nearly as good and was chosen."""
     must_reach: float | None
-    """What its window has to come to so as not to be ended early; null where it is measured to its end."""
+    """The reading that its window has to reach, or it is ended early. Null if it is measured to its end."""
     leans_on: LeansOnAnswer | None
-    """The past workloads that it uses, and what it would be without them; null where it uses none."""
+    """The past workloads that it uses, and the alternative without them; null if it uses none."""
     looked_at: LookedAtAnswer | None
-    """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
+    """On a live database, its basis, or with the origin `nothing`, why nothing is worth changing. Otherwise null."""
     memory: MemoryAnswer | None
     """Its memory, line by line; null while it is being computed."""
     restart_needed: bool | None
     """Whether any of its changes needs a restart."""
     warnings: list[str] | None
-    """What else to know before approving."""
+    """Warnings to read before approving."""
     outcome: Document | None
     """The outcome that its agent reported; null before that."""
     measured: Measured | None
-    """By metric, what it gave; null before it was measured."""
+    """The readings by metric; null before it was measured."""
     ended_early: EndedEarlyAnswer | None
-    """Where its window was ended early, the bound that it gave instead; null where it was not."""
+    """The bound that replaces the reading if its window was ended early; null if it was not."""
     judgement: JudgementAnswer | None
-    """Outside a lab, what it changed at like load, by the windows until now; null in a lab and before there are any."""
+    """Outside a lab, its effect at comparable load, by the windows so far; null in a lab and before there are any."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
     failure: FailureAnswer | None
     """Why it was rejected, withdrawn, refused or undone, or failed; null where it was not."""
     error: str | None
-    """The same in one line, for people; null also where somebody rejected it without a word."""
+    """The failure in one line, for people; also set if somebody rejected it without a reason."""
     reason: str | None
-    """Why it was turned down or undone, in the words of who did that; null where nobody gave a reason."""
+    """Why it was rejected or undone, in the words of the person who did so; null if no reason was given."""
     waits: str | None
-    """Why an approved one is not carried out yet; null where nothing is in its way."""
+    """Why an approved recommendation is not carried out yet; null if nothing prevents it."""
     seed: int
     """The seed of its session."""
     key: str
-    """A digest of the question: the same history asks the same."""
+    """A digest of the input: equal for the same history."""
     package_version: str
     """The version that computed it."""
     model: str | None
-    """The model version that computed it, `mv_…`; null where nothing was computed, or by an earlier service."""
+    """The model version that computed it, `mv_…`; null if nothing was computed, or an earlier service computed it."""
     created_at: datetime
-    """When it was asked for."""
+    """When it was requested."""
     proposed_at: datetime | None
-    """When it was there to be decided."""
+    """When it was ready for a decision."""
     decided_at: datetime | None
     """When it was approved or rejected."""
     decided_by: str | None
-    """The token that decided; `automatic` where the session did, `service` where the service itself did."""
+    """The token that decided; `automatic` if the session decided, `service` if the service itself did."""
     decided_by_name: str | None
-    """That token's name; else as `decided_by`."""
+    """That token's name; otherwise the same as `decided_by`."""
     applied_at: datetime | None
-    """When its agent made it active."""
+    """When its agent applied it."""
     confirmed_at: datetime | None
-    """When it was confirmed: from then on no lapse of time undoes it."""
+    """When it was confirmed: after that, it is no longer undone automatically."""
     expires_at: datetime | None
-    """Until when the approval lasts."""
+    """When the approval expires."""
     ended_at: datetime | None
-    """When it ended: was confirmed, undone, or came to nothing."""
+    """When it was confirmed, undone or ended without effect."""
     undone_by: str | None
-    """Who undid it, where it was undone: a guard, its agent, a token by its name, the service, or an operator on the
-    host."""
+    """The actor that undid it: a guard, its agent, a token's name, the service, or an operator on the host."""
     handed_out_at: datetime | None
-    """Since when its agent has it as a directive."""
+    """When its agent received it as a directive."""
     withdrawn_at: datetime | None
-    """When it was withdrawn while its agent had it: it is rolled back if it becomes active."""
+    """When it was withdrawn after its agent had received it: it is rolled back if it becomes active."""
     withdrawn_by: str | None
-    """Who withdrew it."""
+    """The actor that withdrew it."""

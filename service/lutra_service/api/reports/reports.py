@@ -30,7 +30,7 @@ Writer = Annotated[ReportWriter, Depends(report_writer)]
 @router.post("/{database}/reports", response_model=Receipt)
 @allow("agent", of="database", large_body=True)
 async def send_report(database: str, report: Report, writer: Writer) -> Response:
-    """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
+    """Store a report. Idempotent by (agent, epoch, sequence); the answer contains the current directive."""
     try:
         receipt = await writer.take(database, report)
     except LutraError:
@@ -49,11 +49,14 @@ async def get_directive(
     seconds: WaitSeconds,
     response: Response,
     agent: Annotated[
-        Identifier | None, Query(description="Who asks, as its reports say. Without it: who reported last.")
+        Identifier | None,
+        Query(
+            description="The name of the requesting agent, as in its reports. Default: the agent that reported last."
+        ),
     ] = None,
     epoch: Annotated[Identifier | None, Query(description="The epoch of its reports.")] = None,
 ) -> Any:
-    """The directive to carry out now, to one agent at a time. With `Prefer: wait=N` the answer waits for one."""
+    """The directive to carry out now, for one agent at a time. With `Prefer: wait=N` the call waits for one."""
     holder = Holder(agent, epoch) if agent and epoch else None
 
     def look() -> Directive | None:

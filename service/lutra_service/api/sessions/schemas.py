@@ -35,197 +35,208 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class ObjectiveBody(Body):
-    """What is to become better."""
+    """The metric to improve."""
 
     metric: Name
     """A metric that is measured on the database, such as `p99_ms` or `qps`."""
     goal: Goal
-    """Which way is better."""
+    """The direction of improvement."""
 
 
 class LimitBody(Body):
-    """What must hold besides: at most or at least, one of the two."""
+    """A limit on another metric: either at most or at least."""
 
     metric: Name
     """A metric that is measured on the database."""
     at_most: Finite | None = None
-    """In the metric's unit."""
+    """The upper limit, in the metric's unit."""
     at_least: Finite | None = None
-    """In the metric's unit."""
+    """The upper limit, in the metric's unit."""
 
 
 class LoadBody(Body):
-    """One of several loads that a lab's trials are measured under."""
+    """One of several loads under which a lab's trials are measured."""
 
     name: LoadName
     """Its name in the agent's file."""
     weight: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
-    """How much it counts, in proportion to the others'."""
+    """The weight relative to the other loads."""
 
 
 class NewSession(Body):
     """A tuning session to open."""
 
     objective: ObjectiveBody
-    """The metric, and which way is better."""
+    """The metric and the direction of improvement."""
     limits: list[LimitBody] = Field(default=[], max_length=20)
-    """What must hold besides."""
+    """Limits on other metrics."""
     mode: Mode = "observe"
-    """The most that is asked for; the agent's own file caps it."""
+    """The requested mode; the agent's own file limits it."""
     approval: Approval = "manual"
-    """Whether each recommendation waits for somebody, or trials follow each other by themselves."""
+    """Whether each recommendation waits for a decision, or trials follow each other automatically."""
     max_trials: int = Field(default=30, ge=1, le=1000)
-    """How many trials at most."""
+    """The maximum number of trials."""
     verification_rounds: int = Field(default=ROUNDS, ge=0, le=100)
-    """In a lab, how often each finalist is measured at most before the handover, after the trials and beside
-    `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified."""
+    """In a lab, the maximum number of rounds of the final verification, in addition to `max_trials`; at least three are
+    needed to detect a gain. 0 hands over the model's choice without verification.
+    """
     max_changes: int | None = Field(default=None, ge=1, le=500)
-    """How many settings a recommendation may change at most, counted from the session's begin; null for any."""
+    """The maximum number of settings that a recommendation may change, counted from the start of the session; null for
+    any.
+    """
     exploration: int = Field(default=0, ge=0, le=1000)
-    """On a live database, how many trials may be made only to learn what settings do. In a lab all of them may."""
+    """On a live database, the number of trials whose only purpose is to learn. In a lab all trials may be."""
     loads: list[LoadBody] = Field(default=[], max_length=MOST_LOADS)
-    """In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load."""
+    """In a lab, the loads under which each trial is measured, one after the other; empty for the driver's own load."""
     aim: Over = "weighted"
-    """With `loads`, what is to become better: the weighted geometric mean of the objective's ratios to the baseline's
-    readings under each load, or the worst of these ratios."""
+    """With `loads`, the quantity to improve: the weighted geometric mean of the objective's ratios to the baseline's
+    readings under each load, or the worst of these ratios.
+    """
     seed: int = Field(default=0, ge=0, le=2**53)
     """The same seed and the same measurements give the same recommendations."""
 
 
 class GainAnswer(Answer):
-    """How much better than another finalist, as a share of that one's reading: .08 is 8 % better.
-
-    With 90 %, three more rounds of both come to something from `low` to `high`; the true gain is in it, too."""
+    """The gain over another finalist, as a share of that one's reading: .08 is 8 % better. `low` to `high` is the 90 %
+    interval for the gain that three more rounds would measure. It also covers the true gain.
+    """
 
     median: float
-    """The middle of what was read in turns."""
+    """The median of the alternating readings."""
     low: float
-    """The least that three more rounds would come to."""
+    """The lower end of the interval for three more rounds."""
     high: float
-    """The most."""
+    """The upper end of the interval for three more rounds."""
 
 
 class FinalistAnswer(Answer):
-    """A configuration that the session may hand over."""
+    """A configuration that the session can hand over."""
 
     name: FinalistName
-    """`best` is what the model names, `baseline` what was active when the session began."""
+    """`best` is the model's choice, `baseline` the configuration at the start of the session."""
     recommendation: str | None
     """The latest recommendation that measured it; null before the first."""
     configuration: Values
     """The whole configuration, in the server's own units."""
     changed_settings: int
-    """How many settings it has other than the baseline."""
+    """The number of settings that differ from the baseline."""
     readings: list[dict[str, float]]
-    """By round and metric, what was read."""
+    """The readings, by round and metric."""
     failed: str | None
-    """Why it is handed over in no case, where that is so."""
+    """Why this configuration cannot be handed over; null if it can."""
     gains: dict[FinalistName, GainAnswer]
-    """By finalist, the gain over that one; empty before the third round. Under several loads that of the aim."""
+    """The gain over each other finalist; empty before the third round. Under several loads, the gain of the aim."""
     gains_by_load: dict[FinalistName, dict[str, GainAnswer]] = Field(default={})
-    """By finalist and load, the gain over that one under that load alone; empty without several loads."""
+    """The gain over each other finalist under each single load; empty without several loads."""
 
 
 class VerificationAnswer(Answer):
-    """The end of a lab's session: its finalists, measured in turns until it is known what to hand over."""
+    """The final verification of a lab session: its finalists, measured alternately until the result is certain."""
 
     rounds: int
-    """How many were begun."""
+    """The number of rounds begun."""
     finalists: list[FinalistAnswer]
-    """Each of another configuration."""
+    """The finalists, each with a different configuration."""
     verdict: FinalistName | None
-    """Which of them is handed over; null while it is not known."""
+    """The finalist that is handed over; null while it is not known."""
     sentence: str
-    """What was found, with the gains and what three more rounds would read; empty while it is not known."""
+    """The result with the gains and their intervals for three more rounds; empty while it is not known."""
 
 
 class LeaningAnswer(Answer):
-    """Whether past workloads help a session: the log score of its forecasts with them, less that without, over trials
-    that used some."""
+    """Whether past workloads help a session: the log score of its forecasts with them minus the log score without, over
+    the trials that used some.
+    """
 
     trials: int
-    """How many of them were measured."""
+    """The number of measured trials."""
     mean: float
-    """The mean difference; above 0 the past helps."""
+    """The mean difference; above 0, the past helps."""
     low: float | None
-    """The lower end of its interval; null where there are too few trials for one."""
+    """The lower end of its interval; null if there are too few trials."""
     high: float | None
     """The upper end."""
     level: float
-    """The probability that the interval holds the true difference, however often somebody looks."""
+    """The probability that the interval contains the true difference, however often you look."""
     verdict: Literal["better", "worse", "undecided"]
-    """`better`: the past helps; `worse`: it harms, and the session uses it no longer."""
+    """`better`: the past helps. `worse`: the past harms, and the session no longer uses it."""
     sentence: str
-    """All of this in words."""
+    """The comparison in words."""
 
 
 class SessionAnswer(Answer):
     """A tuning session and its progress."""
 
     id: str
-    """Its id."""
+    """The id."""
     database: str
     """The id of its database."""
     state: SessionState
     """`running` and `paused` are open; `completed` and `stopped` are ended."""
     objective: ObjectiveBody
-    """The metric, and which way is better."""
+    """The metric and the direction of improvement."""
     limits: list[LimitBody]
-    """What must hold besides."""
+    """Limits on other metrics."""
     mode: Mode
-    """The most that was asked for."""
+    """The requested mode."""
     effective_mode: Mode
-    """The weaker of `mode` and the most that the agent's own file allows."""
+    """The weaker of `mode` and the mode that the agent's own file allows."""
     approval: Approval
-    """Whether each recommendation waits for somebody."""
+    """Whether each recommendation waits for a decision."""
     max_trials: int
-    """How many trials at most."""
+    """The maximum number of trials."""
     verification_rounds: int | None
-    """How often each finalist is measured at most before the handover; null in a session of an earlier version."""
+    """The maximum number of verification rounds before the handover; null in a session of an earlier version."""
     max_changes: int | None
-    """How many settings a recommendation may change at most, counted from `baseline`; null for any."""
+    """The maximum number of settings that a recommendation may change, counted from `baseline`; null for any."""
     exploration: int | None
-    """How many trials may be made only to learn what settings do; null in a session of an earlier version."""
+    """The number of trials whose only purpose is to learn; null in a session of an earlier version."""
     loads: list[LoadBody]
-    """The loads that each trial is measured under; empty for the driver's own load."""
+    """The loads under which each trial is measured; empty for the driver's own load."""
     aim: Over | None
-    """What is to become better over `loads`; null without them."""
+    """The quantity to improve over `loads`; null without them."""
     seed: int
-    """The seed that it was opened with."""
+    """The seed."""
     trials_done: int
-    """How many were measured, or tried and failed."""
+    """The number of trials that were measured or failed."""
     current: str | None
     """The recommendation that is being computed, decided, applied or measured."""
     incumbent: str | None
-    """In a lab the best measured configuration that keeps the limits; elsewhere the latest change that was judged
-    better at like load."""
+    """In a lab, the best measured configuration that keeps the limits; elsewhere, the latest change that was judged
+    better at comparable load.
+    """
     handover: str | None
-    """What the session leaves the database with, once it is known."""
+    """The final configuration of the session, once it is known."""
     for_maintenance_window: str | None
-    """The recommendation that holds what needs a restart, while it waits for somebody or for its window; else null."""
+    """The recommendation with the changes that need a restart, while it waits for a decision or for its window;
+    otherwise null.
+    """
     baseline: Values | None
-    """The settings that were active when it began; null before the first report."""
+    """The settings at the start of the session; null before the first report."""
     server: Identity | None
-    """The server that it is for; null before the first report."""
+    """The server; null before the first report."""
     rebased_at: datetime | None
-    """It began again then, on a server that had become another one."""
+    """When it started over because the server had changed."""
     p99_source: P99Source | None
-    """The only source of `p99_ms` that is used; null before the first p99, and under several loads, which are a
-    driver's."""
+    """The only source of `p99_ms` that the session uses; null before the first p99, and under several loads, where it
+    is the driver.
+    """
     p99_of: P99Of | None
-    """What its `p99_ms` is the latency of."""
+    """The unit of work whose latency `p99_ms` is."""
     message: str
-    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; then what its
-    last change did, and all of them together, by the windows until now. Empty where there is nothing to say."""
+    """The status in words: why the session paused or settled, what it is waiting for, or how it ended; followed by the
+    measured effect of its last change and of all changes so far. Can be empty.
+    """
     opened_by_agent: bool
-    """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
+    """Whether an agent's token opened it: its trials are only for that agent, in mode lab."""
     measured_under: str | None
-    """Under which loads what it handed over was measured, and that it was under no others; null before the handover and
-    outside a lab."""
+    """The loads under which the final configuration was measured, and a note that other loads were not; null before the
+    handover and outside a lab.
+    """
     verification: VerificationAnswer | None
-    """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
+    """The comparison of the configurations that it can hand over; null before its trials are done and outside a lab."""
     leaning: LeaningAnswer | None
-    """Whether the past workloads that it uses help it; null before the first measured trial that used some."""
+    """Whether past workloads help the session; null before the first measured trial that used some."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: datetime
@@ -235,7 +246,7 @@ class SessionAnswer(Answer):
 
 
 class TrialAnswer(Answer):
-    """One configuration that was tried, and what came of it."""
+    """A trial: one configuration and its result."""
 
     trial: int | None
     """Its number in the session, from 1."""
@@ -248,17 +259,17 @@ class TrialAnswer(Answer):
     configuration: Values | None
     """The whole configuration, in the server's own units; null while it is being computed."""
     changes: list[ChangeAnswer] | None
-    """What it changes; null while it is being computed."""
+    """The changes; null while it is being computed."""
     reasons: list[ReasonAnswer] | None
     """Why each setting changes; null while it is being computed."""
     predictions: dict[str, PredictionAnswer]
-    """By metric, what it was predicted to give; empty before there was anything to predict from."""
+    """The predictions by metric; empty before there were readings to predict from."""
     curve: list[ShareAnswer]
-    """What share of its predicted gain few settings give, from none on; empty where no gain was predicted."""
+    """The share of the predicted gain by number of settings, beginning with none; empty if no gain was predicted."""
     measured: Measured | None
-    """By metric, what it gave; null where nothing was measured."""
+    """The readings by metric; null if nothing was measured."""
     ended_early: EndedEarlyAnswer | None
-    """Where its window was ended early, the bound that it gave instead; null where it was not."""
+    """The bound that replaces the reading if its window was ended early; null if it was not."""
     spent_s: float | None
     """The seconds from the directive to its end: change, warm-up and window; null before both."""
     failed: str | None
@@ -268,7 +279,9 @@ class TrialAnswer(Answer):
 
 
 class HistoryAnswer(WorkloadHistoryAnswer):
-    """All that `recommend` knows of a session: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+    """The complete input of `recommend` for a session: `lutra_models.serial.history_from_dict` turns it into a
+    `History`.
+    """
 
     server: Document
     """The server, from which the memory rules follow."""

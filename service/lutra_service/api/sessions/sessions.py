@@ -37,7 +37,7 @@ HISTORY: Responses = {200: {"model": schemas.HistoryAnswer, "description": "The 
 def open_session(
     database: str, body: schemas.NewSession, stored: StoreDep, who: Bearer, once: IdempotencyDep, response: Response
 ) -> Any:
-    """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`)."""
+    """Open a tuning session. An agent can open one in mode lab for its own database (`lutra-agent tune`)."""
     asked = _parsed(body)
 
     def create(unit: UnitOfWork) -> Document:
@@ -64,28 +64,28 @@ def list_sessions(database: str, stored: StoreDep, page: Annotated[PageQuery, De
 @router.get("/v1/sessions/{session}")
 @allow("read", "agent", of="session")
 def get_session(session: str, stored: StoreDep) -> Answer:
-    """Its state."""
+    """The session and its state."""
     return _shown(stored, session)
 
 
 @router.post("/v1/sessions/{session}/pause")
 @allow("operate", of="session")
 def pause_session(session: str, stored: StoreDep, who: Bearer) -> Answer:
-    """Take no further step; what is under way ends."""
+    """Pause the session: it takes no further step, and the step in progress is completed."""
     return _steer(stored, who, session, SessionState.PAUSED)
 
 
 @router.post("/v1/sessions/{session}/resume")
 @allow("operate", of="session")
 def resume_session(session: str, stored: StoreDep, who: Bearer) -> Answer:
-    """Go on. On a server that became another one it begins again there."""
+    """Continue the session. If the server has changed, the session starts over on the new server."""
     return _steer(stored, who, session, SessionState.RUNNING)
 
 
 @router.post("/v1/sessions/{session}/stop")
 @allow("operate", of="session")
 def stop_session(session: str, stored: StoreDep, who: Bearer) -> Answer:
-    """End it for good, and withdraw what is not yet applied."""
+    """End the session permanently, and withdraw recommendations that are not yet applied."""
     return _steer(stored, who, session, SessionState.STOPPED)
 
 
@@ -96,11 +96,10 @@ def list_trials(
     stored: StoreDep,
     who: Bearer,
     places: Exports,
-    format_: Annotated[Literal["json", "csv"], Query(alias="format", description="What the answer is.")] = "json",
+    format_: Annotated[Literal["json", "csv"], Query(alias="format", description="The format of the answer.")] = "json",
 ) -> Any:
-    """Every trial in order, as JSON or (`?format=csv`) as a table.
-
-    In the table a text that begins like a spreadsheet's formula has an apostrophe in front.
+    """Every trial in order, as JSON or (`?format=csv`) as a table. In the table, a text that a spreadsheet would take
+    for a formula has a leading apostrophe.
     """
 
     def found() -> list[schemas.TrialAnswer]:
@@ -114,7 +113,7 @@ def list_trials(
 @router.get("/v1/sessions/{session}/history", responses=HISTORY)
 @allow("read", "agent", of="session")
 def get_history(session: str, stored: StoreDep) -> Document:
-    """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+    """The input that `recommend` would use now. `lutra_models.serial.history_from_dict` turns it into a `History`."""
 
     def read(unit: UnitOfWork) -> Document:
         found = unit.sessions.get(session)

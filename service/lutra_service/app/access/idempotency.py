@@ -34,7 +34,7 @@ class Idempotency:
         given = unit.answers.given(self.principal.token_id, self.key)
         if given is not None:
             if given.request_hash != self.request_hash:
-                raise KeyReused(f"Idempotency-Key {self.key!r} came with another request before")
+                raise KeyReused(f"Idempotency-Key {self.key!r} was used with a different request before")
             return given.status, given.response
         # The key is taken before anything is created: the same request at the same moment waits here, then sees it.
         unit.answers.add(Answer(self.principal.token_id, self.key, self.request_hash, status, {}, unit.now))

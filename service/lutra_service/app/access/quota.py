@@ -17,7 +17,7 @@ def verify_room(unit: UnitOfWork, database_id: str) -> None:
     seconds = unit.ledger.seconds_until_room(database_id)
     if seconds:
         raise QuotaExceeded(
-            f"{database_id} has stored all that it may for now (LUTRA_DAILY_BYTES); there is room in {seconds} s",
+            f"{database_id} has used its quota (LUTRA_DAILY_BYTES); there is room in {seconds} s",
             seconds,
         )
 
@@ -26,7 +26,7 @@ def verify_size(what: str, documents: Document, most: int) -> None:
     """Raises InvalidReport."""
     found = size(documents)
     if found > most:
-        raise InvalidReport(f"{what}: {found} bytes are too many, at most {most} are kept")
+        raise InvalidReport(f"{what}: {found} bytes are too many; at most {most} are kept")
 
 
 def verify_report(report: Report) -> None:

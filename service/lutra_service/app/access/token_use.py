@@ -52,7 +52,7 @@ class TokenUse:
         except StoreAway:
             pass
         except Exception:
-            log.exception("the last use of %d tokens could not be kept", len(writing))
+            log.exception("the last use of %d tokens could not be stored", len(writing))
         finally:
             ended = self._clock()
             self._next_at = ended + max(EVERY_S, (ended - began) / SHARE)

@@ -87,7 +87,7 @@ def _check_valid(token: Token, now: datetime) -> None:
         raise Unauthorized("this token was revoked; a valid one is needed: Authorization: Bearer lutra_…")
     if token.expires_at is not None and token.expires_at <= now:
         expired = token.expires_at.isoformat(timespec="seconds")
-        raise Unauthorized(f"this token expired at {expired}: an administrator rotates it or makes another one")
+        raise Unauthorized(f"this token expired at {expired}: ask an administrator to rotate it or to create a new one")
 
 
 def create_token(
@@ -123,7 +123,7 @@ def rotate_token(
     """
     old = token_of(unit, token_id, database_id)
     if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= unit.now):
-        raise InvalidRequest(f"{old.id} is revoked or has expired: make another one")
+        raise InvalidRequest(f"{old.id} is revoked or has expired: create a new one")
     if expires_at is None and old.expires_at is not None:
         expires_at = unit.now + (old.expires_at - old.created_at)
     made, secret = _new(unit, old.name, old.scopes, old.database_id, expires_at)

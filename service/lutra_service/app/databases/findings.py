@@ -55,7 +55,7 @@ def _looked(unit: UnitOfWork, id_: str) -> Look:
     try:
         return Look(id_, database.looked_at, seen(unit, context_of(unit, database), MINUTES).diagnosis)
     except NONSENSE as error:
-        log.warning("%s: its findings cannot be looked for: %s", id_, error)
+        log.warning("%s: its findings cannot be evaluated: %s", id_, error)
         return Look(id_, database.looked_at, None)
 
 

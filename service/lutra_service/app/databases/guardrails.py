@@ -69,7 +69,9 @@ def set_windows(unit: UnitOfWork, id_: str, windows: Sequence[MaintenanceWindow]
     """In place of all that were set before. Raises InvalidRequest for a time zone that nobody knows."""
     unknown = sorted({w.zone for w in windows if known_zone(w.zone) is None})
     if unknown:
-        raise InvalidRequest(f"no time zone of this machine: {', '.join(unknown)}; take a name such as Europe/Berlin")
+        raise InvalidRequest(
+            f"time zones that this machine does not have: {', '.join(unknown)}; use a name such as Europe/Berlin"
+        )
     before = unit.databases.lock(id_).maintenance_windows
     after = [{**asdict(w), "weekdays": list(w.weekdays)} for w in windows]
     unit.databases.change(id_, maintenance_windows=after)

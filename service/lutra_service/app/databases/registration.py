@@ -26,7 +26,7 @@ def register(unit: UnitOfWork, name: str, engine: str, policy: Mapping[str, Any]
     _check_policy(engine, policy)
     taken = unit.databases.named(name)
     if taken is not None:
-        raise Conflict(f"{taken.id} is already called {name!r}")
+        raise Conflict(f"{taken.id} already has the name {name!r}")
     database = Database(unit.new_id("db"), name, engine, dict(policy), unit.now, label=label)
     unit.databases.add(database)
     after = {"name": name, "engine": engine, "policy": database.policy, "label": label}

@@ -26,5 +26,5 @@ def rebased(unit: UnitOfWork, database: Database, session: Session) -> dict[str,
     if changed is None:
         return {}
     if database.role == "standby":
-        raise Conflict(f"{database.id} is a standby: {changed}; {session.id} goes on once it is a primary again")
+        raise Conflict(f"{database.id} is a standby: {changed}; {session.id} continues once it is a primary again")
     return {"baseline": None, "identity": None, "rebased_at": unit.now}

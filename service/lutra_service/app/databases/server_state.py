@@ -77,5 +77,7 @@ def busy(unit: UnitOfWork, database_id: str, newest_first: Sequence[StoredReport
 def _row_number(cursor: str) -> int:
     """Raises InvalidRequest for what no row can have as its number."""
     if not re.fullmatch(r"\d{1,19}", cursor, re.ASCII) or int(cursor) > LARGEST_ROW:
-        raise InvalidRequest(f"after: {cursor[:64]!r} is no cursor of this list; take the `next` of the page before")
+        raise InvalidRequest(
+            f"after: {cursor[:64]!r} is not a cursor of this list; use the `next` of the previous page"
+        )
     return int(cursor)

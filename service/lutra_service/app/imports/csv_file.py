@@ -30,7 +30,7 @@ def read(file: Path) -> list[RawRow]:
             placed = (Cell(text.strip(), Place(name, place.line, n)) for n, text in enumerate(cells, 1))
             rows.append(RawRow(dict(zip(header, placed, strict=True)), place, titles=titles))
     except csv.Error as error:
-        Place(name, lines.line_num, 1).refuse(f"this is no CSV: {error}")
+        Place(name, lines.line_num, 1).refuse(f"this is not CSV: {error}")
     return rows
 
 
@@ -40,11 +40,11 @@ def _check(file: str, header: list[str]) -> None:
     for separator, called in SEPARATORS.items():
         if len(header) == 1 and separator in header[0]:
             Place(file, 1, 1).refuse(
-                f"the columns seem to be separated by {called}, and commas are wanted; save it with commas between the "
+                f"the columns seem to be separated by {called} instead of commas; save it with commas between the "
                 "columns and a point in decimal numbers"
             )
     seen: set[str] = set()
     for column, title in enumerate(header, 1):
         if title in seen:
-            Place(file, 1, column).refuse(f"the column {title!r} is there twice")
+            Place(file, 1, column).refuse(f"the column {title!r} exists twice")
         seen.add(title)

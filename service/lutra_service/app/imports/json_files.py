@@ -112,13 +112,13 @@ def _document(file: Path, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        Place(str(file), error.lineno, error.colno).refuse(f"this is no JSON: {error.msg}")
+        Place(str(file), error.lineno, error.colno).refuse(f"this is not JSON: {error.msg}")
     except RecursionError:
         Place(str(file), 1, 1).refuse("this is nested too deeply")
     except ValueError as error:  # a number of more digits than Python reads
-        Place(str(file), 1, 1).refuse(f"this is no JSON: {error}")
+        Place(str(file), 1, 1).refuse(f"this is not JSON: {error}")
     if not isinstance(found, dict):
-        Place(str(file), 1, 1).refuse("a JSON object is wanted")
+        Place(str(file), 1, 1).refuse("expected a JSON object")
     return found
 
 

@@ -37,11 +37,11 @@ def _object(place: Place, line: str) -> Mapping[str, Any]:
     try:
         found = json.loads(line)
     except json.JSONDecodeError as error:
-        Place(place.file, place.line, error.colno).refuse(f"this is no JSON: {error.msg}")
+        Place(place.file, place.line, error.colno).refuse(f"this is not JSON: {error.msg}")
     except (RecursionError, ValueError) as error:  # nested too deeply, or a number of more digits than Python reads
-        place.refuse(f"this is no JSON: {error}")
+        place.refuse(f"this is not JSON: {error}")
     if not isinstance(found, dict):
-        place.refuse("a JSON object is wanted on each line")
+        place.refuse("expected a JSON object on each line")
     return found
 
 

@@ -77,7 +77,7 @@ def mapping_of(file: Path | None) -> ColumnMapping:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+), column (\d+)", str(error))
         place = f":{found[1]}:{found[2]}" if found else ""
-        raise Broken(f"{file}{place}: this is no TOML: {error}") from error
+        raise Broken(f"{file}{place}: this is not TOML: {error}") from error
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise Broken(f"{file}: {told}") from error
@@ -104,11 +104,13 @@ def columns(mapping: ColumnMapping, rows: Sequence[RawRow], live: LiveSettings, 
             unknown.append(title)
             with faults.kept():
                 row.named(title).refuse(
-                    f"the column {title!r} is no setting that the catalogue of {live.server.engine} "
-                    f"{live.server.version} has{did_you_mean(title, live.rows)}, and no metric"
+                    f"the column {title!r} is not a setting in the catalogue of {live.server.engine} "
+                    f"{live.server.version}{did_you_mean(title, live.rows)}, nor a metric"
                 )
     rest = f"; the others are {', '.join(map(repr, unknown[MOST_TOLD:]))}" if len(unknown) > MOST_TOLD else ""
-    faults.settle(f"a mapping's settings, metrics, context or ignore may name what the catalogue does not{rest}")
+    faults.settle(
+        f"a mapping can assign columns that the catalogue does not have: settings, metrics, context or ignore{rest}"
+    )
     _check(first, rows[0], live, found, objective)
     return found
 
@@ -167,7 +169,7 @@ def _put_exported(found: Columns, title: str, kind: exported.Kind, name: str, li
     elif kind == "bound":
         found.bounds[title] = name
     else:
-        found.ignored[title] = "tells of the observation itself"
+        found.ignored[title] = "describes the observation itself"
 
 
 def _fitting(named: Mapping[str, str | SettingColumn | MetricColumn], title: str) -> str | None:
@@ -192,9 +194,9 @@ def _check(first: Mapping[str, RawRow], row: RawRow, live: LiveSettings, found: 
                 if what == "setting" and name not in live.rows:
                     first[title].named(title).refuse(f"{name}: not in the catalogue{did_you_mean(name, live.rows)}")
                 if METRIC.fullmatch(name) is None:
-                    told = "; of a pattern `*` is the rest of the name alone" if name.isdigit() else ""
+                    told = "; the `*` of a pattern is only the rest of the name" if name.isdigit() else ""
                     first[title].named(title).refuse(
-                        f"{name!r} is no name of a {what}: it begins with a letter or _, then letters, digits, _ . "
+                        f"{name!r} is not a {what} name: it must begin with a letter or _, then letters, digits, _ . "
                         f"and -{told}"
                     )
                 if name in before:
@@ -206,7 +208,7 @@ def _check(first: Mapping[str, RawRow], row: RawRow, live: LiveSettings, found: 
     if not settings:
         row.place.refuse("no column is a setting")
     if objective not in metrics.values():
-        row.place.refuse(f"no column is the objective {objective}{did_you_mean(objective, metrics.values())}")
+        row.place.refuse(f"there is no column for the objective {objective}{did_you_mean(objective, metrics.values())}")
 
 
 def _setting(column: str | SettingColumn) -> SettingColumn:

@@ -21,7 +21,7 @@ def read(file: Path) -> list[RawRow]:
                 raise Broken(f"{file}: more than {MOST_BYTES >> 20} MiB; take fewer rows, or fewer columns")
             table = opened.read()
     except (pa.ArrowException, OSError) as error:
-        raise Broken(f"{file}: this is no Parquet file: {error}") from error
+        raise Broken(f"{file}: this is not a Parquet file: {error}") from error
     titles = {title: Place(str(file), 1, n) for n, title in enumerate(table.column_names, 1)}
     if len(titles) < len(table.column_names):
         raise Broken(f"{file}: two columns have the same name")

@@ -72,7 +72,7 @@ def _settings(row: RawRow, found: Columns, live: LiveSettings, faults: Faults) -
         cell = row.cells.get(title)
         with faults.kept():
             if cell is None:
-                row.place.refuse(f"{title}: every row has the same settings, and here is none")
+                row.place.refuse(f"{title}: every row must have the same settings, but the value is missing here")
             try:
                 made[column.setting] = live.parse(column.setting, column.values.get(cell.text, cell.text) + column.unit)
             except InvalidConfiguration as error:
@@ -104,7 +104,7 @@ def _reading(cell: Cell, name: str, times: float) -> float:
     if not 0 <= number <= LARGEST_READING:
         told = cell.text if times == 1 else f"{cell.text} times {times:g}"
         cell.place.refuse(
-            f"{name}: {told} is no reading: a metric is a number from 0 to 1e18, or nothing where it was not measured"
+            f"{name}: {told} is not a reading: a metric is a number from 0 to 1e18, or empty if it was not measured"
         )
     return number + 0.0
 
@@ -113,7 +113,7 @@ def _number(cell: Cell) -> float:
     try:
         number = float(cell.text)
     except ValueError:
-        cell.place.refuse(f"{cell.text!r} is no number")
+        cell.place.refuse(f"{cell.text!r} is not a number")
     if not math.isfinite(number):
         cell.place.refuse(f"{cell.text} is beyond a 64-bit float")
     return number
@@ -127,7 +127,7 @@ def _context(row: RawRow, found: Columns, faults: Faults) -> dict[str, Value]:
                 made[name] = circumstance(name, row.cells[title])
         elif not found.is_export:
             with faults.kept():
-                row.place.refuse(f"{title}: every row has the same circumstances, and here is none")
+                row.place.refuse(f"{title}: every row must have the same circumstances, but the value is missing here")
     return made
 
 

@@ -66,7 +66,7 @@ def folder() -> Path:
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise InvalidRequest(
-            "the public tables are a distribution of their own: pip install lutra-public, or in a checkout ./public"
+            "the public tables are a separate distribution: pip install lutra-public, or in a checkout ./public"
         )
     return Path(found.submodule_search_locations[0])
 
@@ -78,7 +78,7 @@ def listed(place: Path) -> list[Table]:
         entries = tomllib.loads(text_of(file)).get("table", [])
         return [Table.model_validate(entry) for entry in entries]
     except tomllib.TOMLDecodeError as error:
-        raise Broken(f"{file}: this is no TOML: {error}") from error
+        raise Broken(f"{file}: this is not TOML: {error}") from error
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise Broken(f"{file}: {told}") from error

@@ -114,11 +114,11 @@ def text_of(file: Path) -> str:
         before = error.object[: error.start]
         line = before.count(b"\n") + 1
         column = error.start - (before.rfind(b"\n") + 1) + 1
-        Place(str(file), line, column).refuse("this is no UTF-8")
+        Place(str(file), line, column).refuse("this is not UTF-8")
     except (OSError, EOFError, zlib.error) as error:
         raise Broken(f"{file}: {error}") from error
     if "\x00" in text:
-        place_at(file, text, text.index("\x00")).refuse("a text file holds no NUL")
+        place_at(file, text, text.index("\x00")).refuse("a text file must not contain NUL")
     return text
 
 

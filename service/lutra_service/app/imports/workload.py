@@ -75,7 +75,7 @@ class Workload:
             )
         if not self.varying:
             raise InvalidRequest(
-                f"{self.source}: every setting has one value in all rows, which teaches nothing of any"
+                f"{self.source}: every setting has the same value in all rows, so nothing can be learned"
             )
         if len(self.observations) > MOST:
             raise InvalidRequest(

@@ -87,7 +87,7 @@ class Compute:
         try:
             self._store.write(lambda u: _line(id_).release(u, id_))
         except Exception:
-            log.exception("the lease of %s could not be released; it runs out", id_)
+            log.exception("the lease of %s could not be released; it will expire", id_)
 
     def wake(self) -> None:
         self._news.set()
@@ -109,7 +109,7 @@ class Compute:
             except StoreAway:
                 pass  # the rows wait
             except Exception:
-                log.exception("the computations' turn failed")
+                log.exception("a round of computations failed")
             self._news.wait(self._settings.sweep_s)
             self._news.clear()
 
@@ -235,11 +235,11 @@ class Compute:
             self._store.write(work)
             return
         except StoreAway:
-            log.warning("%s ended while the store was away: it is computed again", id_)
+            log.warning("%s ended while the store was away: it is recomputed", id_)
             return
         except Exception:
             log.exception("the end of %s could not be stored", id_)
         try:
             self._store.write(self._lost(id_, "its end could not be stored"))
         except Exception:
-            log.exception("the lease of %s runs out", id_)
+            log.exception("the lease of %s will expire", id_)

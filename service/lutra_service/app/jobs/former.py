@@ -21,7 +21,7 @@ def takes_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool:
     if not version.packages:
         return False
     told = version.id, version.name, row.id, failure.text
-    log.warning("%s (%s) cannot compute %s: %s; the version before it does", *told)
+    log.warning("%s (%s) cannot compute %s: %s; the previous version does", *told)
     before = next(serving.able(unit, version, after=version))
     request = unit.requests.get(row.id)
     unit.requests.put(row.id, {**request.payload, **serving.asked_of(before)})

@@ -63,7 +63,7 @@ def _data_set(unit: UnitOfWork, id_: str) -> Document:
     """By itself: no database says what it might learn from."""
     kept = unit.workloads.get(id_).history
     if kept is None:
-        raise NotFound(f"what was measured of {id_} is kept no longer")
+        raise NotFound(f"the measurements of {id_} are no longer kept")
     rows = kept["observations"]
     step = max(1, -(-len(rows) // MOST_ROWS))
     return _payload(id_, {**kept, "observations": rows[::step]}, [])

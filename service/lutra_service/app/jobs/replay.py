@@ -30,6 +30,6 @@ def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
     if recommendation.model_version is not None:
         require_whole(unit.models.get(recommendation.model_version))
     if unit.requests.find(id_) is None:
-        raise NotFound(f"what {id_} was computed from is no longer kept: it is older than the retention")
+        raise NotFound(f"the input of {id_} is no longer stored: it is older than the retention")
     answered = {name: getattr(recommendation, name) for name in ANSWERED}
     return job(unit, id_), {**answered, "configuration": recommendation.configuration}

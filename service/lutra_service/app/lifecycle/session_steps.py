@@ -36,6 +36,6 @@ def undone(unit: UnitOfWork, row: Recommendation, why: str) -> None:
     if session is None or session.state != SessionState.COMPLETED or not row.changes:
         return
     names = ", ".join(c["setting"] for c in row.changes)
-    ended = f" The session had ended on: {session.message}" if session.message else ""
-    message = f"{why}; {names} are no longer what this session ended on.{ended}"
+    ended = f" The session had ended with: {session.message}" if session.message else ""
+    message = f"{why}; {names} no longer have the values of this session's final configuration.{ended}"
     unit.sessions.step(session, SessionState.UNDONE, SERVICE, message)

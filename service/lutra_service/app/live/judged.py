@@ -62,7 +62,7 @@ def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:
     costs = dict.fromkeys(r["against"] for r in whole.reasons or () if r["setting"] in made and r.get("against"))
     if found.verdict != "no_difference_seen" or found.after < ENOUGH or not costs:
         return ""
-    return f"What it costs: {'; '.join(costs)}. {undo}."
+    return f"The cost: {'; '.join(costs)}. {undo}."
 
 
 def _judged(unit: UnitOfWork, rows: Sequence[Recommendation], objective: Objective) -> Judgement | None:

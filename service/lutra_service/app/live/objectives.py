@@ -27,8 +27,8 @@ def unserved(unit: UnitOfWork, session: Session) -> str:
         return ""
     metric = session.objective.metric
     return (
-        f"{metric} is what its clients ask for: the server is busy {busy:.0%} of the time, and settings cannot raise "
-        f"what nobody asks for. What they can serve here is {P99.name} at this load: open a session that minimizes it"
+        f"{metric} is limited by the clients: the server is busy {busy:.0%} of the time, and settings cannot raise the "
+        f"requested rate. They can improve {P99.name} at this load: open a session that minimizes it"
     )
 
 

@@ -59,7 +59,7 @@ def unread(unit: UnitOfWork, session: Session, seen: History) -> str:
     told = f"{metric} is read in {had}" if read or not here else f"{metric} is not read"
     why = other_source(unit, session) if metric == P99.name else ""
     why = why or _why_not(unit, session, metric)
-    return f"{told}: {why}. What is said here rests on findings, settings and rules; no gain in {metric} is predicted."
+    return f"{told}: {why}. This answer is based on findings, settings and rules; no gain in {metric} is predicted."
 
 
 def _why_not(unit: UnitOfWork, session: Session, metric: str) -> str:
@@ -69,7 +69,7 @@ def _why_not(unit: UnitOfWork, session: Session, metric: str) -> str:
         return "nothing was measured under these settings yet"
     if asked and max(asked.values()) == 0:
         rates = ", ".join(f"{name} 0" for name in asked)
-        return f"nothing that clients asked for ended in the newest {_windows(len(windows))} ({rates})"
+        return f"no request of a client finished in the newest {_windows(len(windows))} ({rates})"
     if metric == P99.name and (few := _too_few(windows)):
         return few
     told = ", ".join(f"{rate:,.3g} {name}" for name, rate in asked.items())
@@ -91,8 +91,8 @@ def _too_few(windows: list[StoredReport]) -> str:
         return ""
     wanted = math.ceil(1.5 * FEWEST / rate / 10) * 10
     return (
-        f"a window of {length:.0f} s has {rate * length:.0f} transactions, and a p99 that is sampled needs {FEWEST}; "
-        f"agent.interval_s = {wanted} in the agent's file makes windows that have them"
+        f"a window of {length:.0f} s has {rate * length:.0f} transactions, but a sampled p99 needs {FEWEST}; "
+        f"agent.interval_s = {wanted} in the agent's file makes windows long enough"
     )
 
 
@@ -113,8 +113,6 @@ def other_source(unit: UnitOfWork, session: Session) -> str:
     bound = session.p99_source, session.p99_of
     if now is None or session.p99_source is None or now == bound:
         return ""
-    told = (
-        f"it is bound to p99 from {bound[0]} (of a {bound[1]}), and the windows have p99 from {now[0]} (of a {now[1]})"
-    )
+    told = f"it uses p99 from {bound[0]} (of a {bound[1]}), but the windows have p99 from {now[0]} (of a {now[1]})"
     watched = ", or set `database.watch_transactions = false` for its agent" if now[0] == "activity" else ""
-    return f"{told}, which do not compare: stop the session and open a new one{watched}"
+    return f"{told}, which cannot be compared: stop the session and open a new one{watched}"

@@ -23,8 +23,8 @@ def sentence(unit: UnitOfWork, database: Database) -> str:
         return f"its agent has measured nothing yet: {problems[0]}" if problems else ""
     patience = max(AT_LEAST, WINDOWS * (newest.window_end - newest.window_start))
     if unit.now - last > patience:
-        where = "look whether its agent runs, and what `lutra-agent check` says on its host"
-        return f"no report has come since {_told(last)}: {where}"
+        where = "check whether its agent is running, and run `lutra-agent check` on its host"
+        return f"no report has arrived since {_told(last)}: {where}"
     if problems and unit.now - newest.received_at > patience:
         return f"its agent has measured nothing since {_told(newest.received_at)}: {problems[0]}"
     return ""

@@ -26,7 +26,7 @@ def nearest(unit: UnitOfWork, id_: str, count: int, options: Options) -> list[tu
 
 
 def _asked(row: Row) -> Question:
-    """By what it measured, or where that is kept no longer by its signature."""
+    """By what it measured, or where that are no longer kept by its signature."""
     if row.history is not None:
         return Question.of(history_from_dict(row.history), row.engine)
     taught = Workload.from_dict(row.taught or {"signature": {}, "context": {}, "lessons": {}})

@@ -38,7 +38,7 @@ def sentence(found: Comparison) -> str:
     told = f"the log score of its forecasts is {found.mean:+.2f}{span} with past workloads, over {trials}"
     return {
         "better": f"Past workloads help: {told}.",
-        "worse": f"Past workloads harm, and it uses them no longer: {told}.",
+        "worse": f"Past workloads harm, and the session no longer uses them: {told}.",
         "undecided": f"Whether past workloads help is not known yet: {told}.",
     }[found.verdict]
 

@@ -62,7 +62,7 @@ def able(unit: UnitOfWork, version: ModelVersion, after: ModelVersion | None = N
         options = options_of(one)
         gone = missing(one, options)
         if gone:
-            log.warning("%s (%s) cannot serve: %s; the version before it serves", one.id, one.name, "; ".join(gone))
+            log.warning("%s (%s) cannot serve: %s; the previous version serves", one.id, one.name, "; ".join(gone))
         elif after is None or one.id != after.id:
             yield Serving(one, options)
 
@@ -98,7 +98,7 @@ def missing(version: ModelVersion, options: Options | None = None) -> list[str]:
         if here is None:
             gone.append(f"{known} is not installed")
         elif wanted and here != Package(wanted["name"], wanted["version"]):
-            gone.append(f"{known} is wanted, and {here} is installed: install the one, or register the other")
+            gone.append(f"{known} is required, but {here} is installed: install the former, or register the latter")
     return gone
 
 

@@ -40,7 +40,7 @@ def suite_of(unit: UnitOfWork, version: ModelVersion) -> Suite:
     last = unit.model_jobs.newest(version.id)
     if last is not None and last.state == "failed":
         found = faults(last.results[0]["conformance"]) if last.results else ()
-        return Suite("failed", found or (f"the last score failed, and `lutra models score` repeats it: {last.error}",))
+        return Suite("failed", found or (f"the last score failed; repeat it with `lutra models score`: {last.error}",))
     told = None if version.scorecard is None else version.scorecard.get("conformance")
     if told is None:
         return Suite("not_run")

@@ -43,7 +43,7 @@ def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> M
     """A new candidate. Raises Conflict where there are too many versions."""
     known = unit.models.listed(MOST_VERSIONS, None)
     if len(known) >= MOST_VERSIONS:
-        raise Conflict(f"there are {len(known)} model versions; no more are kept")
+        raise Conflict(f"there are {len(known)} model versions, the maximum")
     packages = packages_of(options)
     made = unit.models.add(
         ModelVersion(
@@ -75,7 +75,7 @@ def promote(unit: UnitOfWork, id_: str, by_rule: bool = False) -> ModelVersion:
     _require_suite(unit, version)
     before = unit.models.champion()
     if before.id == id_:
-        raise Conflict(f"{id_} is the champion already")
+        raise Conflict(f"{id_} is already the champion")
     shown = _require_better(unit, version) if by_rule else {}
     unit.models.step(before, ModelState.RETIRED, retired_at=unit.now)
     values = {"former_id": before.id, "promoted_at": unit.now, "retired_at": None, "shadow": False}
@@ -89,7 +89,7 @@ def roll_back(unit: UnitOfWork) -> ModelVersion:
     champion = unit.models.champion()
     before = next((v for v in former(unit, champion) if v.id != champion.id), None)
     if before is None:
-        raise Conflict(f"{champion.id} is what the package ships: nothing served before it")
+        raise Conflict(f"{champion.id} is the shipped version: there is no earlier champion")
     require_whole(before)
     unit.models.step(champion, ModelState.RETIRED, retired_at=unit.now)
     after = unit.models.step(before, ModelState.CHAMPION, promoted_at=unit.now, retired_at=None)
@@ -101,7 +101,7 @@ def retire(unit: UnitOfWork, id_: str) -> ModelVersion:
     """A candidate that is wanted no longer. Raises IllegalTransition, and Conflict for the champion."""
     version = unit.models.get(id_)
     if version.state == ModelState.CHAMPION:
-        raise Conflict(f"{id_} is the champion: promote another one, or roll back")
+        raise Conflict(f"{id_} is the champion: promote a different version, or roll back")
     after = unit.models.step(version, ModelState.RETIRED, retired_at=unit.now, shadow=False)
     unit.model_jobs.end_open(id_, "the version was retired", unit.now)
     _changed(unit, "model.retire", version, after)
@@ -114,13 +114,13 @@ def set_shadow(unit: UnitOfWork, id_: str, on: bool) -> ModelVersion:
     """
     version = unit.models.get(id_)
     if on and version.state != ModelState.CANDIDATE:
-        raise Conflict(f"{id_} is {version.state}; a candidate alone runs in the shadow")
+        raise Conflict(f"{id_} is {version.state}; only a candidate can run in the shadow")
     if on:
         require_whole(version)
         _require_suite(unit, version)
         others = [v.id for v in unit.models.shadows() if v.id != id_]
         if len(others) >= MOST_SHADOWS:
-            raise Conflict(f"{', '.join(others)} run in the shadow already, and at most {MOST_SHADOWS} may: end one")
+            raise Conflict(f"{', '.join(others)} already run in the shadow, and at most {MOST_SHADOWS} can: end one")
     if version.shadow != on:
         unit.models.change(id_, shadow=on)
         _changed(unit, "model.shadow", version, unit.models.get(id_))
@@ -133,7 +133,7 @@ def end_shadow(unit: UnitOfWork, id_: str, why: str) -> None:
     if version.shadow:
         unit.models.change(id_, shadow=False)
         unit.model_jobs.end_open(id_, why, unit.now, kind="shadow")
-        log.warning("%s runs in the shadow no longer: %s", id_, why)
+        log.warning("%s no longer runs in the shadow: %s", id_, why)
         _changed(unit, "model.shadow", version, unit.models.get(id_), why=why)
 
 

@@ -28,7 +28,8 @@ REPEATED_BYTES = 16 << 10
 SHAPES = 64
 """So many of the shapes that documents had last are known again at a glance."""
 NARROWER = (
-    "name metrics (`metric`), a database, a session or an engine, or take format=jsonl, where a row has its own names"
+    "select metrics (`metric`), a database, a session or an engine, or use format=jsonl, where each "
+    "row has its own names"
 )
 PARTS = {"settings": "setting", "metrics": "metric", "context": "context", "bounds": "bound"}
 """An observation's documents, and how the columns of each begin in a table."""

@@ -20,7 +20,7 @@ def verify_width(columns: int, whose: str, way_out: str) -> None:
     """Raises InvalidRequest. `whose` says where they come from."""
     if columns > MOST_COLUMNS:
         raise InvalidRequest(
-            f"format: a table has at most {MOST_COLUMNS:,} columns, and this one would have more{whose}: {way_out}"
+            f"format: a table has at most {MOST_COLUMNS:,} columns, but this one would have more{whose}: {way_out}"
         )
 
 

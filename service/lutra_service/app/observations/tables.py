@@ -42,7 +42,7 @@ def arrow() -> Any:
     except ImportError as error:
         raise InvalidRequest(
             "format: parquet needs pyarrow beside the service, pip install 'lutra-service[parquet]'; "
-            "jsonl and csv are always there"
+            "jsonl and csv are always available"
         ) from error
     return importlib.import_module("pyarrow")
 

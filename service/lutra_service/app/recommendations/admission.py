@@ -98,11 +98,11 @@ def _why_not(at: ServerContext, name: str) -> str:
     if name in at.policy.pins:
         return f"the policy pins it to {at.policy.pins[name]}"
     if setting.shadowed:
-        return f"{setting.shadowed} outranks what the agent could write"
+        return f"{setting.shadowed} overrides the agent's file"
     if setting.applies == "reboot":
-        return "it needs a reboot of its host, which is left to the host's operator"
+        return "it needs a reboot of its host, which only the host's operator can do"
     if setting.applies == "restart" and not at.policy.restart:
         if at.mode == "restart_in_window" and not at.windows:
-            return "it needs a restart, and no maintenance window is set: PUT …/maintenance-windows sets them"
+            return "it needs a restart, but no maintenance window is set: set one with PUT …/maintenance-windows"
         return f"it needs a restart, which the policy or mode {at.mode} does not allow"
-    return f"this server, or its policy, leaves it at {at.live.text(name, at.active[name])}"
+    return f"this server, or its policy, keeps it at {at.live.text(name, at.active[name])}"

@@ -31,7 +31,7 @@ def undo_withdrawn(unit: UnitOfWork, reported: Reported) -> None:
             by, why = named(unit, row.withdrawn_by), row.error or ""
             unit.recommendations.step(row, State.REVERTED, by, why, told=f"{row.id} was rolled back")
         elif not backs and not _rollback_pending(unit, database):
-            by, why = row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active"
+            by, why = row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent applied it"
             _undo(unit, row, by, Failure(DecisionCode.WITHDRAWN, why, audit.party(by)))
 
 

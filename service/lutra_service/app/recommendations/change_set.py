@@ -45,17 +45,15 @@ def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Cha
     for change in changes:
         setting = at.server.settings.get(change.name)
         if setting is not None and setting.shadowed:
-            told.append(f"{change.name} is set by {setting.shadowed}, which outranks what the agent writes")
+            told.append(f"{change.name} is set by {setting.shadowed}, which overrides the agent's file")
         if setting is not None and setting.unreached:
-            told.append(f"{change.name} stays as it is for {setting.unreached}: they have a value of their own")
+            told.append(f"{change.name} does not change for {setting.unreached}: they have their own values")
         if setting is not None and (waiting := at.live.not_active(change.name)):
             told.append(f"{change.name}: {waiting}")
         told += _against(at, change)
     told += _said_of(at, changes)
     if shared := [c.name for c in changes if at.live.rows[c.name].risk == "host"]:
-        told.append(
-            f"concerns everything that runs on the database's host, not the database alone: {', '.join(shared)}"
-        )
+        told.append(f"affects everything that runs on the database's host, not only the database: {', '.join(shared)}")
     if at.waits is not None and any(c.applies == "restart" for c in changes):
         told.append(f"{WAITS}: {at.waits}")
     if at.mode == "observe" and changes:

@@ -78,12 +78,12 @@ def under_way(unit: UnitOfWork, database_id: str) -> list[Recommendation]:
 
 
 def _shown_state(row: Recommendation) -> str:
-    return row.state if row.withdrawn_at is None else f"{row.state}, withdrawn while its agent carries it out"
+    return row.state if row.withdrawn_at is None else f"{row.state}, withdrawn while its agent applies it"
 
 
 def _way_on(row: Recommendation) -> str:
     if row.withdrawn_at is not None and row.state == State.APPROVED:
-        return "its agent's next reports end it"
+        return "the next reports of its agent will end it"
     return "wait for it, reject it or roll it back"
 
 
@@ -100,7 +100,7 @@ def _subset(
     unknown = sorted(set(names) - changed)
     if unknown or not names:
         raise InvalidConfiguration(
-            f"{', '.join(unknown) or 'nothing'} is no change of {whole.id}; it changes {', '.join(sorted(changed))}"
+            f"{', '.join(unknown) or 'nothing'} is not a change of {whole.id}; it changes {', '.join(sorted(changed))}"
         )
     assert whole.configuration is not None
     part_of = {n: whole.configuration[n] for n in names}
@@ -140,7 +140,7 @@ def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Re
     recommendation, _, _ = _held(unit, id_)
     advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.withdrawn_at is not None:
-        raise IllegalTransition(f"{id_} was withdrawn already: {withdrawal.UNDER_WAY}")
+        raise IllegalTransition(f"{id_} was already withdrawn: {withdrawal.UNDER_WAY}")
     decided = {"decided_at": unit.now, "decided_by": by}
     withdrawal.withdraw(unit, recommendation, by, REJECTED, Declined("rejected", reason), **decided)
     unit.conclude()
@@ -157,7 +157,7 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
     if recommendation.state != State.APPROVED and not recommendation.is_active:
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
     if recommendation.state == State.APPROVED and recommendation.kind == Kind.ROLLBACK:
-        raise IllegalTransition(f"{id_} is a rollback that is not carried out yet: reject it instead")
+        raise IllegalTransition(f"{id_} is a rollback that has not been carried out yet: reject it instead")
     return _way_back(unit, recommendation, database, recommendation.before, by, Declined("rolled_back", reason))
 
 

@@ -95,7 +95,7 @@ def waits(unit: UnitOfWork, row: Recommendation) -> str | None:
     database = unit.databases.get(row.database_id)
     mode = effective_mode(database, unit.sessions.of(row))
     if database.agent.paused:
-        return "the agent is paused on its host: `lutra-agent resume` there lets it go on"
+        return "the agent is paused on its host: run `lutra-agent resume` there"
     if mode == "observe":
         return _by_hand(unit, database, row)
     if waits_for_window(unit, database, row):

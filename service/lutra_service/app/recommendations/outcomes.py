@@ -41,7 +41,9 @@ def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
     if recommendation is None or recommendation.database_id != database.id:
         return
     if recommendation.handed_out_at is None:
-        log.warning("%s: an agent tells %s of %s, which none was given", database.id, outcome.state, recommendation.id)
+        log.warning(
+            "%s: an agent reports %s for %s, which was never handed out", database.id, outcome.state, recommendation.id
+        )
         return
     state = recommendation.state
     if state == State.APPROVED:
@@ -61,7 +63,7 @@ def _late(unit: UnitOfWork, fact: OutcomeTold, ended: Recommendation) -> None:
         if ended.outcome is None:
             unit.recommendations.change(ended.id, outcome=ChangeOutcome.told(outcome))
         return
-    log.warning("%s was %s and is active: its agent tells %s", ended.id, ended.state, outcome.state)
+    log.warning("%s was %s and is active: its agent reports %s", ended.id, ended.state, outcome.state)
     _applied(unit, fact, ended)
 
 

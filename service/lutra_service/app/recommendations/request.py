@@ -43,12 +43,16 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None, by: str =
     Raises SessionClosed without a running session, and NotEnoughObservations before the agent's first report.
     """
     if session is None:
-        raise SessionClosed(f"{database.id} has no open session: POST /v1/databases/{database.id}/sessions opens one")
+        raise SessionClosed(
+            f"{database.id} has no open session: open one with POST /v1/databases/{database.id}/sessions"
+        )
     if session.state == SessionState.SETTLED:
         session = wake(unit, session)
     if session.state != SessionState.RUNNING:
         why = f" ({session.message})" if session.message else ""
-        raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")
+        raise SessionClosed(
+            f"{session.id} is {session.state}{why}: continue it with POST /v1/sessions/{session.id}/resume"
+        )
     waiting = unit.recommendations.of_kind(session.id, (*COMPUTED, Kind.SUBSET), WAITING)
     # A part of what is for the maintenance window holds nothing up until then, as the whole does not.
     pending = [r for r in waiting if r.kind != Kind.SUBSET or not waits_for_window(unit, database, r)]

@@ -87,7 +87,7 @@ def what_if(
         load = ", ".join(f"{name} {value}" for name, value in (at.database.context or {}).items())
         under = f" under this load ({load})" if load else ""
         raise NotEnoughObservations(
-            f"{at.database.id}: nothing was fitted yet{under}; a session's third trial brings a model"
+            f"{at.database.id}: no model yet{under}: it is fitted after a session's third trial"
         )
     stored, model = unit.snapshots.get(newest), snapshot(newest, unit)
     asked = at.parse(settings)
@@ -119,13 +119,14 @@ def _for_load(
         return predictions, None if known is None else ForLoad(known.rate_of, known.here, known.low, known.high)
     if known is None:
         raise InvalidRequest(
-            f"rate: {rate:g} cannot be answered: the model knows no load but the one of now. In a lab the rate is what "
-            "settings give; on a live database it takes windows at several rates. Leave `rate` out"
+            f"rate: {rate:g} cannot be predicted: the model was fitted at the current load only. In "
+            "a lab the rate is a result of "
+            "the settings; on a live database, windows at several rates are needed. Omit `rate`"
         )
     try:
         return model.at_rate(predictions, rate), ForLoad(known.rate_of, rate, known.low, known.high)
     except ValueError as error:
-        raise InvalidRequest(f"rate: {error}; at other loads nothing is known") from error
+        raise InvalidRequest(f"rate: {error}; other loads cannot be predicted") from error
 
 
 def _refusal(unit: UnitOfWork, at: ServerContext, asked: Mapping[str, Value]) -> Document | None:

@@ -19,7 +19,7 @@ ACTIVE = (State.APPLIED, State.CONFIRMED, State.REVERTED)
 def record(unit: UnitOfWork, fact: RolledBackOnHost) -> None:
     """Each recommendation of which a setting was still active then is reverted, and remembered as turned down."""
     database, told = fact.database, fact.told
-    names = ", ".join(told.settings) or "what differed is not known, as the database was down"
+    names = ", ".join(told.settings) or "the differing settings are not known, as the database was down"
     why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"
     why = f"{why} ({told.reason})" if told.reason else why
     failure = Failure(DecisionCode.ROLLED_BACK, why, Party.OPERATOR)
@@ -33,7 +33,7 @@ def record(unit: UnitOfWork, fact: RolledBackOnHost) -> None:
             unit.recommendations.stay(row, audit.ON_HOST, why, declined=declined)
         else:
             unit.recommendations.step(row, State.REVERTED, audit.ON_HOST, why, failure=failure, declined=declined)
-    pause(unit, unit.sessions.open_one(database.id), f"{why}; POST …/resume goes on once that is settled")
+    pause(unit, unit.sessions.open_one(database.id), f"{why}; continue with POST …/resume once that is settled")
 
 
 def _taken_back(row: Recommendation, told: HostRollback) -> set[str]:

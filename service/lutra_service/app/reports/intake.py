@@ -125,9 +125,9 @@ def _measured(unit: UnitOfWork, database: Database, report: Report) -> Recommend
     if report.measures is not None:
         found = unit.recommendations.find(report.measures)
         if found is None or found.database_id != database.id:
-            raise InvalidReport(f"measures names {report.measures!r}, which is no directive of {database.id}")
+            raise InvalidReport(f"measures names {report.measures!r}, which is not a directive of {database.id}")
         if report.ended_early is not None and found.must_reach is None:
-            raise InvalidReport(f"ended_early: the window of {found.id} was to be measured to its end")
+            raise InvalidReport(f"ended_early: the window of {found.id} should have been measured to its end")
         _verify_bound(unit, found, report)
         return found
     if report.window is None or not report.metrics:

@@ -25,7 +25,7 @@ def verify_welcome(database: Database, who: Holder, now: datetime, report: Repor
     if database.retired_at is not None:
         raise DatabaseRetired(
             f"{database.id} was retired at {database.retired_at:%Y-%m-%d %H:%M} UTC: stop its agent, or put the "
-            f"database into use again (`lutra-advice unretire {database.id}`)"
+            f"database back into use (`lutra-advice unretire {database.id}`)"
         )
     if database.last_report_at is None or database.reporter in (None, str(who)):
         return
@@ -34,9 +34,9 @@ def verify_welcome(database: Database, who: Holder, now: datetime, report: Repor
     silent, patience = now - database.last_report_at, max(REPLACED_AFTER, WINDOWS * window)
     if name == who.agent and silent < patience:
         raise NameTaken(
-            f"an agent with another state folder reports for {database.id} under the name {name!r}, "
-            f"{silent.total_seconds():.0f} s ago for the last time: give this agent another `name` in [agent] of its "
-            f"file, or stop the other one; {patience.total_seconds():.0f} s after its last report this one takes over"
+            f"an agent with a different state folder reports for {database.id} under the name {name!r}, most recently "
+            f"{silent.total_seconds():.0f} s ago: give this agent a different `name` in [agent] of its file, or stop "
+            f"the other one. This agent takes over {patience.total_seconds():.0f} s after the last report of the other"
         )
 
 
@@ -45,8 +45,9 @@ def verify_same(unit: UnitOfWork, database_id: str, report: Report) -> None:
     sent_at = unit.reports.sent_at(database_id, report.agent, report.epoch, report.sequence)
     if sent_at is not None and sent_at != report.sent_at:
         raise NameTaken(
-            f"another report of the agent {report.agent!r} came as number {report.sequence}, sent at {sent_at:%H:%M:%S}"
-            " UTC: its state folder is a copy of another agent's, or an old one that was put back. Stop one of the "
+            f"a different report of the agent {report.agent!r} has the number {report.sequence}, "
+            f"sent at {sent_at:%H:%M:%S}"
+            " UTC: the state folder is a copy of another agent's, or was restored from a backup. Stop one of the "
             "agents, or move `spool` out of this one's state folder and start it again"
         )
 

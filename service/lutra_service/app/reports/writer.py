@@ -40,7 +40,7 @@ class ReportWriter:
             return self._store.write(partial(intake.accept, database_id=database_id, report=report))
         except NameTaken as error:
             if self._store.write(partial(welcome.note, database_id=database_id, why=str(error))):
-                log.warning("a report is refused: %s", error)
+                log.warning("a report was refused: %s", error)
             raise
 
     def _write(self, arwelcome: Sequence[Arrival]) -> Sequence[Receipt | None]:

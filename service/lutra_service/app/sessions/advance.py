@@ -40,7 +40,7 @@ def advance(unit: UnitOfWork, step: NextStep) -> None:
     changed = server_identity.change(session, database)
     if changed is not None:
         withdraw_open(unit, session, SERVICE, Failure(ApplyCode.SERVER_CHANGED, changed, Party.SERVICE))
-        pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts again on it")
+        pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts over on it")
         return
     if session.state == SessionState.SETTLED:
         session = _looked_again(unit, database, session)
@@ -61,7 +61,7 @@ def advance(unit: UnitOfWork, step: NextStep) -> None:
         told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
         under = measured_under.sentence(unit, ended) if failed is None else None
         if ended.state == State.CONFIRMED:  # it is active: what was asked for in its place is not needed
-            why = f"{ended.id} is what the session ends on"
+            why = f"{ended.id} is the session's final configuration"
             withdraw_open(unit, session, SERVICE, Failure(DecisionCode.WITHDRAWN, why, Party.SERVICE))
         values = {"ended_at": unit.now, "measured_under": under}
         unit.sessions.step(session, SessionState.COMPLETED, SERVICE, told, **values)
@@ -82,7 +82,7 @@ def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Ses
         session = wake(unit, session)
         request.ask(unit, database, _with_baseline(unit, database, session))
     except LutraError as error:
-        log.warning("%s cannot look again: %s", session.id, error)
+        log.warning("%s cannot re-evaluate: %s", session.id, error)
         if session.state == SessionState.RUNNING:
             pause(unit, session, f"{error.code}: {error}")
     return unit.sessions.get(session.id)
@@ -121,7 +121,7 @@ def _approve_for_window(unit: UnitOfWork, database: Database, session: Session) 
 def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
     if session.opened_by_agent and database.agent.mode != "lab":
         pause(
-            unit, session, f"its agent opened it, and reports mode {database.agent.mode} by now: no operator said yes"
+            unit, session, f"its agent opened it, but now reports mode {database.agent.mode}: no operator approved this"
         )
         return
     fruitless = _fruitless(unit, session)
@@ -183,4 +183,4 @@ def _fruitless(unit: UnitOfWork, session: Session) -> str | None:
     if len(last) < FRUITLESS_LIMIT or read:
         return None
     why = trial_record.failure(last[-1]) or f"{metric} was not measured"
-    return f"the last {FRUITLESS_LIMIT} trials gave no {metric}; the last one: {why}"
+    return f"the last {FRUITLESS_LIMIT} trials had no reading of {metric}; the last one: {why}"

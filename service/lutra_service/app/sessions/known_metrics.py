@@ -80,7 +80,7 @@ def _way_out(database: Database) -> str:
     """What its agent says is missing, and where to read the rest."""
     problems = "; ".join((database.agent_status or {}).get("problems", ()))
     said = f"; its agent says: {problems}" if problems else ""
-    return f"{said}; `lutra-agent check` on its host prints what it can measure, and how to get the rest"
+    return f"{said}; `lutra-agent check` on its host prints which metrics it can measure, and how to get the others"
 
 
 def missing_load(database: Database, aim: Aim | None) -> str | None:
@@ -91,7 +91,7 @@ def missing_load(database: Database, aim: Aim | None) -> str | None:
     if missing is None:
         return None
     known = ", ".join(database.agent.loads) or "none"
-    return f"loads: the agent of {database.id} makes no load {missing!r}; its file names {known}"
+    return f"loads: the agent of {database.id} has no load {missing!r}; its file has {known}"
 
 
 def _under_loads(aim: Aim | None) -> Iterator[str]:

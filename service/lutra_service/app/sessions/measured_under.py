@@ -27,7 +27,7 @@ def sentence(unit: UnitOfWork, handed_over: Recommendation) -> str | None:
     counted = any(name.partition(".")[0] in COUNTS for context in loads for name in context)
     others = "at other numbers of clients" if counted else "under other loads"
     told = ", and ".join(dict.fromkeys(map(_load, loads)))
-    return f"measured {told}; {others} it was not measured"[:LONGEST]
+    return f"measured {told}; it was not measured {others}"[:LONGEST]
 
 
 def _load(context: Mapping[str, Any]) -> str:
@@ -46,4 +46,4 @@ def _clients(context: Mapping[str, Any]) -> str:
         return f"under the load of {work or context.get('driver', 'its driver')}"
     rate = context.get("rate")
     shown = f"{rate:g}" if isinstance(rate, int | float) else rate
-    return f"at {count} clients{f' of {work}' if work else ''}{f', {shown} a second' if rate else ''}"
+    return f"at {count} clients{f' of {work}' if work else ''}{f', {shown} per second' if rate else ''}"

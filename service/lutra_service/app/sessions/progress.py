@@ -112,7 +112,7 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
 
 def _computed(unit: UnitOfWork, late: Recommendation) -> str:
     """What a computation that takes its time waits for."""
-    since = f"{late.id} was asked for {(unit.now - late.created_at).total_seconds():.0f} s ago"
+    since = f"{late.id} was requested {(unit.now - late.created_at).total_seconds():.0f} s ago"
     if late.lease_until is not None and late.lease_until >= unit.now:
         lost = f", after a worker was lost {late.attempts} times" if late.attempts else ""
         return f"{since} and is being computed{lost}"

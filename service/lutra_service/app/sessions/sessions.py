@@ -22,13 +22,15 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
     database = unit.databases.lock(database_id)
     if database.retired_at is not None:
         raise DatabaseRetired(
-            f"{database_id} is retired: put it into use again first (`lutra-advice unretire {database_id}`)"
+            f"{database_id} is retired: put it back into use first (`lutra-advice unretire {database_id}`)"
         )
     if by_agent:
         _check_agents_own(database, asked)
     other = unit.sessions.open_one(database_id)
     if other is not None:
-        raise Conflict(f"{other.id} is {other.state}: one session at a time; POST /v1/sessions/{other.id}/stop ends it")
+        raise Conflict(
+            f"{other.id} is {other.state}: one session at a time; end it with POST /v1/sessions/{other.id}/stop"
+        )
     session = Session(
         id=unit.new_id("ts"),
         database_id=database_id,

@@ -188,7 +188,7 @@ class Recommendations(Repository[Recommendation]):
             known = values.get("outcome") or row.outcome or ChangeOutcome.taken_back(now)
             values["outcome"] = known.undone_by(by)
         if not self.change(row.id, self.table.c.state == row.state, state=state, **values):
-            raise RowMoved(f"{row.id} changed meanwhile; look at it again")
+            raise RowMoved(f"{row.id} changed meanwhile; read it again")
         self._tell(Transition(row, row.state, state, by, why, told, failure, declined))
 
     def stay(

@@ -67,7 +67,7 @@ class Sessions(Repository[Session]):
         state = advance_session(session.state, to)
         told = why[:LONGEST_MESSAGE]
         if not self.change(session.id, self.table.c.state == session.state, state=state, message=told, **values):
-            raise RowMoved(f"{session.id} changed meanwhile; look at it again")
+            raise RowMoved(f"{session.id} changed meanwhile; read it again")
         self._news.note(session.database_id)
         self._news.facts.append(SessionTransition(session, session.state, state, by, why))
 

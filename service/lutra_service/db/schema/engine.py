@@ -75,7 +75,7 @@ def _parsed(url: str) -> URL:
             raise UnusableUrl("postgresql:// needs psycopg: install lutra-service[postgresql]")
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername != "sqlite":
-        raise UnusableUrl(f"{parsed.drivername}:// is no database that the service keeps its rows in: {URLS} is")
+        raise UnusableUrl(f"{parsed.drivername}:// is not supported as the service's store: use {URLS}")
     if parsed.database in (None, "", ":memory:"):
         raise UnusableUrl("SQLite in memory is a database per connection; name a file: sqlite:///lutra.db")
     return parsed

@@ -29,7 +29,7 @@ def _verify(_connection: Any, _cursor: Any, _statement: str, parameters: Any, _c
             if isinstance(value, str):
                 _verify_text(value)
             elif isinstance(value, int) and not -LARGEST <= value < LARGEST:
-                raise Unstorable(f"{str(value)[:40]} is beyond what a number of 64 bits holds")
+                raise Unstorable(f"{str(value)[:40]} does not fit into 64 bits")
 
 
 def _values(row: Any) -> Iterable[Any]:
@@ -43,10 +43,10 @@ def _values(row: Any) -> Iterable[Any]:
 
 def _verify_text(value: str) -> None:
     if "\x00" in value:
-        raise Unstorable(f"{value[:40]!r} holds a NUL character, which no text may")
+        raise Unstorable(f"{value[:40]!r} contains a NUL character, which is not allowed")
     if value.isascii():
         return
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Unstorable(f"{value[:40]!r} holds half of a character") from None
+        raise Unstorable(f"{value[:40]!r} contains an incomplete character") from None

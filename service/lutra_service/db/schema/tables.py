@@ -54,7 +54,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         try:
             return None if value is None else value.astimezone(UTC)
         except OverflowError:
-            raise Unstorable(f"{value} is no moment in UTC") from None
+            raise Unstorable(f"{value} is not a moment in UTC") from None
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:

@@ -33,7 +33,7 @@ def test_a_raise_is_refused_where_others_hold_the_memory_by_now(bench: Directed)
     crowd(bench, 7 * GB)
     outcome = bench.do(RAISE)
     assert (outcome.state, outcome.code) == ("refused", "memory_budget_exceeded")
-    assert "that others leave: of the 8,192 MB on this host they hold up to 7,168 MB" in outcome.message
+    assert "that other programs leave: of the 8,192 MB on this host they use up to 7,168 MB" in outcome.message
     assert "give this host more memory or fewer programs" in outcome.message
     assert bench.engine.statements == []
     crowd(bench, GB)

@@ -149,8 +149,8 @@ def test_an_error_of_the_agents_own_costs_an_interval_and_is_told(
     with monkeypatch.context() as broken:
         broken.setattr(live.engine, "ping", lambda: 1 // 0)
         turn(live)
-        assert live.loop.problems == ["an error of the agent's own: integer division or modulo by zero"]
-    assert "an error of the agent's own" in caplog.text
+        assert live.loop.problems == ["internal error of the agent: integer division or modulo by zero"]
+    assert "internal error of the agent" in caplog.text
     turn(live, 6)
     assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
 

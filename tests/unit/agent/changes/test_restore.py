@@ -48,7 +48,7 @@ class Bench:
 def test_a_value_that_does_not_come_back_is_named_and_tried_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.engine.ignored = {"work_mem"}
-    with pytest.raises(ApplyRefused, match="still not as before: work_mem"):
+    with pytest.raises(ApplyRefused, match="not restored yet: work_mem"):
         bench.back(restart=False)
     bench.engine.ignored = set()
     bench.back(restart=False)
@@ -75,7 +75,7 @@ def test_a_server_that_cannot_be_read_for_a_moment_is_read_again(
         sleep(seconds)
 
     monkeypatch.setattr(bench.control._clock, "sleep", readable_again)
-    with pytest.raises(ApplyRefused, match="still not as before: work_mem"):
+    with pytest.raises(ApplyRefused, match="not restored yet: work_mem"):
         bench.back(restart=False)
 
 
@@ -199,7 +199,7 @@ def test_restoring_an_old_file_says_whose_lines_are_lost_and_not_what_they_said(
     bench.engine.up, bench.engine.breaks = False, lambda file: "primary_conninfo" in file
     with caplog.at_level(logging.WARNING):
         bench.back()
-    assert "undoes what others wrote there since: jit, primary_conninfo" in caplog.text
+    assert "undoes later edits by others: jit, primary_conninfo" in caplog.text
     assert "secret" not in caplog.text
 
 

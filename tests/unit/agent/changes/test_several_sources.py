@@ -242,7 +242,7 @@ def test_a_file_that_the_account_may_not_know_prevents_a_restart_and_no_file_doe
 def test_what_only_a_reboot_changes_is_left_to_the_hosts_operator(bench: Directed) -> None:
     outcome = bench.do({**BOTH, "preemption": "full"})
     assert (outcome.state, outcome.code) == ("refused", "restart_not_allowed")
-    assert outcome.message == "needs a reboot of the host, which is left to its operator: preemption"
+    assert outcome.message == "needs a reboot of the host, which only its operator can do: preemption"
 
 
 def test_a_right_that_is_missing_in_the_second_source_refuses_the_change_before_its_first_step(bench: Directed) -> None:

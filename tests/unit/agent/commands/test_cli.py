@@ -61,7 +61,7 @@ def test_a_state_folder_of_another_account_is_said_on_one_line(tmp_path: Path, m
     monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "state")
     ended = CliRunner().invoke(main, ["pause", *arguments])
     assert ended.exit_code == 1
-    assert "not this account's to read and write" in ended.output
+    assert "this account may not read and write it" in ended.output
 
 
 def test_a_file_that_the_account_may_not_read_is_named_without_a_traceback(

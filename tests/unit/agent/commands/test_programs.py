@@ -45,5 +45,5 @@ def test_the_restart_commands_are_looked_for() -> None:
     restart = {"command": ["/nowhere/systemctl", "restart"], "start_command": ["sh", "-c", "true"]}
     found = missing(restart=restart)
     assert len(found) == 1
-    assert found[0].startswith("restart.command: this account finds no program '/nowhere/systemctl'")
+    assert found[0].startswith("restart.command: this account cannot find a program '/nowhere/systemctl'")
     assert missing() == []

@@ -53,11 +53,11 @@ def test_a_person_reads_whom_a_cure_does_not_reach() -> None:
     own = {n: replace(s, unreached="role reporting") for n, s in FORCED.server.settings.items()}
     case = replace(FORCED, server=replace(FORCED.server, settings=own))
     said = told(case.diagnosis(case.shown))
-    assert "takes longer (not for role reporting, with a value of their own)" in said
+    assert "takes longer (not for role reporting, which have their own values)" in said
 
 
 def test_nothing_is_said_too() -> None:
-    assert told(Diagnosis((), 3, 30.0)) == "3 windows, 30 s\nnothing that a symptom describes"
+    assert told(Diagnosis((), 3, 30.0)) == "3 windows, 30 s\nno symptoms"
 
 
 def test_a_program_reads_one_document() -> None:
@@ -110,7 +110,7 @@ def test_the_agents_file_accepts_a_risk_for_a_reason_and_a_time(file: Path, monk
     file.write_text(FILE + risk + risk.replace("checkpoints_forced", "chekpoints"))
     _, output = run(file)
     assert f"      accepted until {until} 00:00 UTC: a load test" in output
-    assert "accepted.chekpoints: no symptom of this engine is called so" in output
+    assert "accepted.chekpoints: this engine has no symptom with this name" in output
     file.write_text(FILE + risk.replace(str(until), "2026-01-01"))
     assert "a load test" not in run(file)[1]
 

@@ -82,7 +82,7 @@ NIGHT = {"start": "02:30", "minutes": 60}
 @pytest.mark.parametrize(
     ("document", "complaint"),
     [
-        (without("service", "url"), "service.url is missing: where the service answers"),
+        (without("service", "url"), "service.url is missing: the service's address"),
         (
             changed("agent", intervall_s=3),
             "unknown: agent.intervall_s (did you mean interval_s?); known here: ch",
@@ -98,14 +98,17 @@ NIGHT = {"start": "02:30", "minutes": 60}
         (changed("database", port=5.5), "database.port: expected a whole number, got 5.5"),
         (changed("restart", command=["x", 3]), "restart.command[1]: expected text, got 3"),
         (changed("guard", p99={"hold_s": 4000}), "guard.p99.hold_s: must be within [0, 3600], got 4000.0"),
-        (changed("service", token_file="~nobody-here/t"), "service.token_file: ~nobody-here/t names a home that"),
+        (
+            changed("service", token_file="~nobody-here/t"),
+            "service.token_file: ~nobody-here/t names a home folder that",
+        ),
         (
             changed("restart", maintenance_windows=[NIGHT, {**NIGHT, "start": "9"}]),
             "restart.maintenance_windows[1].start: must be a time such as 02:30, got '9'",
         ),
         (
             changed("restart", maintenance_windows=[{**NIGHT, "zone": "Mars/Phobos"}]),
-            "restart.maintenance_windows[0].zone: this machine knows no time zone 'Mars/Phobos'",
+            "restart.maintenance_windows[0].zone: this machine has no time zone 'Mars/Phobos'",
         ),
         (
             changed("restart", maintenance_windows=[{**NIGHT, "weekdays": ["monday"]}]),
@@ -182,7 +185,7 @@ def test_what_no_header_can_hold_is_refused_and_not_told(text: str, tmp_path: Pa
     service = parse(changed("service", token_file=str(tmp_path / "token"))).service
     (tmp_path / "token").write_text(text.replace("\n", " "))
     (tmp_path / "token").chmod(0o600)
-    with pytest.raises(ConfigError, match="holds more than a token") as refused:
+    with pytest.raises(ConfigError, match="contains more than a token") as refused:
         service.token()
     assert "cret" not in str(refused.value)
 

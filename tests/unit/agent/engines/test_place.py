@@ -99,7 +99,7 @@ def test_a_folder_that_holds_anothers_data_is_not_the_servers_even_where_its_pro
     with connected() as client:
         found = place_of(Told(CALLED, peer_of(client), os.getpid(), folder=tmp_path, named=False))
     assert (found.process, found.folder) == (os.getpid(), None)
-    assert f"{tmp_path} holds the data of another server" in found.doubt
+    assert f"{tmp_path} contains the data of a different server" in found.doubt
 
 
 def test_a_folder_that_the_process_does_not_have_is_not_the_servers(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_postgresqls_folder_is_the_one_whose_control_file_says_what_the_server_s
 def test_postgresqls_folder_of_another_server_is_not_believed(tmp_path: Path, server: Postgres) -> None:
     found = of_postgres(server, postgres_folder(tmp_path))
     assert not found.here
-    assert f"{tmp_path} holds the data of another server" in found.doubt
+    assert f"{tmp_path} contains the data of a different server" in found.doubt
 
 
 def test_a_copy_of_a_cluster_on_another_port_is_told_by_it(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_mysqlds_process_is_that_of_the_thread_which_serves_us(product: Produc
 def test_mysqls_folder_has_the_servers_own_name(tmp_path: Path) -> None:
     (tmp_path / "auto.cnf").write_text("[auto]\nserver-uuid=a-b-c\n")
     assert mysql_place(MYSQL, tmp_path, None).folder == tmp_path
-    assert "holds the data of another server" in mysql_place(MYSQL, tmp_path, None, name="x-y-z").doubt
+    assert "contains the data of a different server" in mysql_place(MYSQL, tmp_path, None, name="x-y-z").doubt
     (tmp_path / "auto.cnf").unlink()
     assert f"let the agent's account read {tmp_path}/auto.cnf" in mysql_place(MYSQL, tmp_path, None).doubt
 

@@ -37,7 +37,7 @@ def test_what_a_server_says_otherwise_has_none() -> None:
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [
-        ('FATAL:  Peer authentication failed for user "lutra"', "called like database.user"),
+        ('FATAL:  Peer authentication failed for user "lutra"', "the account named in database.user"),
         ("fe_sendauth: no password supplied", "database.password_file"),
         ("FATAL:  connection requires a valid client certificate", "scram-sha-256"),
         ('FATAL:  certificate authentication failed for user "lutra"', "scram-sha-256"),

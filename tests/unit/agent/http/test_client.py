@@ -84,7 +84,7 @@ def test_an_answer_is_taken_up_to_its_bound_and_not_beyond() -> None:
 def test_an_encoded_answer_is_refused_and_never_unpacked(encoding: str) -> None:
     body = gzip.compress(b"[" * (1 << 20))
     with raw_server(answering(body, f"Content-Encoding: {encoding}")) as server:
-        with pytest.raises(HttpFailed, match="was not asked for"):
+        with pytest.raises(HttpFailed, match="was not requested"):
             ask(server.url)
         assert b"accept-encoding: identity\r\n" in server.requests[0].lower()
 

@@ -188,7 +188,7 @@ def test_a_server_that_brings_another_one_itself_keeps_it(machine: FakeLinux, li
     setting = made.engine.server(Host(8 << 30, 4)).settings[ALLOCATOR]
     assert (setting.value, setting.shadowed) == (library[3:11], "the server's program, or what starts it")
     assert made.do({ALLOCATOR: "tcmalloc"}).code == "setting_shadowed"
-    with pytest.raises(InvalidConfiguration, match="which outranks what an agent can write"):
+    with pytest.raises(InvalidConfiguration, match="which overrides the agent's file"):
         meet(made.engine.server(Host(8 << 30, 4))).space(Policy(host=True, movable=frozenset({ALLOCATOR})))
 
 
@@ -214,7 +214,7 @@ def test_a_host_whose_helper_refuses_it_says_why(machine: FakeLinux) -> None:
     (machine.folder / "etc/systemd/system").chmod(0o777)
     outcome = made.do({ALLOCATOR: "jemalloc"})
     assert (outcome.state, outcome.code) == ("refused", "insufficient_privilege")
-    assert f"{places.drop_in(UNIT).parent.parent}: others than root can change it" in outcome.message
+    assert f"{places.drop_in(UNIT).parent.parent}: accounts other than root can change it" in outcome.message
 
 
 @pytest.mark.parametrize("value", LIBRARIES)
@@ -260,7 +260,7 @@ def test_a_restart_that_takes_the_server_out_of_its_unit_is_undone(machine: Fake
     host.server_started = lambda: machine.start_server("user.slice/session-1.scope")  # type: ignore[union-attr,method-assign]
     outcome = made.do({ALLOCATOR: "jemalloc"})
     assert (outcome.state, outcome.code) == ("reverted", "not_active_after_apply")
-    assert f"{ALLOCATOR} is not reported any more" in outcome.message
+    assert f"{ALLOCATOR} is no longer reported" in outcome.message
     assert not machine.places.drop_in(UNIT).exists()
 
 

@@ -181,7 +181,7 @@ def test_a_folder_that_leads_out_of_the_kernels_files_is_refused(machine: FakeLi
         file.unlink()
     pages.rmdir()
     pages.symlink_to(outside)
-    assert "no folder of the kernel's" in ran(machine, step("set", "transparent_hugepage.enabled", "never"))[0]
+    assert "is not a kernel folder" in ran(machine, step("set", "transparent_hugepage.enabled", "never"))[0]
     assert (outside / "enabled").read_text() == "[always] never"
 
 
@@ -213,7 +213,7 @@ def test_a_limit_in_bytes_gives_its_ratio_back(machine: FakeLinux) -> None:
 def test_a_ratio_that_nobody_remembers_is_not_made_up(machine: FakeLinux) -> None:
     (machine.root / "proc/sys/vm/dirty_bytes").write_text("1048576")
     error, _ = ran(machine, step("set", "vm.dirty_bytes", "0"))
-    assert error == "vm.dirty_bytes: no vm.dirty_ratio is remembered that could take its place"
+    assert error == "vm.dirty_bytes: no vm.dirty_ratio is stored that could replace it"
 
 
 def test_a_scheduler_gets_back_the_requests_that_it_had(machine: FakeLinux) -> None:
@@ -254,7 +254,7 @@ def test_what_could_not_be_read_again_is_not_written(machine: FakeLinux) -> None
     (machine.root / DISK / "serial").write_text("x" * 190)
     steps = [{**s, "disk": "serial:" + "x" * 190} for s in steps]
     error, done = ran(machine, *steps)
-    assert "more than 65536 bytes of values would last" in error
+    assert "more than 65536 bytes of values would be persistent" in error
     assert done < 3
     assert len(before) <= machine.places.devices.stat().st_size <= lasting.LONGEST
     assert ran(machine, step("forget", "data_disk.scheduler", "", f"serial:{0:0200}")) == ("", 1)

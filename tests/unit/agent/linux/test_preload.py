@@ -88,8 +88,8 @@ def test_a_systemd_that_refuses_is_told(machine: FakeLinux) -> None:
 )
 def test_a_name_that_is_none_of_a_units_is_refused(machine: FakeLinux, content: str) -> None:
     machine.places.unit.write_text(content)
-    assert "is no unit of a service" in refusal(machine)
-    assert "is no unit of a service" in probed(machine)
+    assert "is not a service unit" in refusal(machine)
+    assert "is not a service unit" in probed(machine)
 
 
 def shared_file(machine: FakeLinux) -> None:
@@ -122,9 +122,9 @@ def no_systemd(machine: FakeLinux) -> None:
 @pytest.mark.parametrize(
     ("made", "why"),
     [
-        (shared_file, "others than root can change it"),
-        (shared_folder, "others than root can change it"),
-        (linked_folder, "others than root can change it"),
+        (shared_file, "accounts other than root can change it"),
+        (shared_folder, "accounts other than root can change it"),
+        (linked_folder, "accounts other than root can change it"),
         (linked_file, "symbolic links"),
         (no_file, "No such file"),
         (no_systemd, "systemd does not run this host"),
@@ -141,7 +141,7 @@ def test_without_a_unit_that_root_alone_has_named_nothing_is_preloaded(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_file_of_another_account_names_no_unit(machine: FakeLinux) -> None:
     os.chown(machine.places.unit, 65534, 65534)
-    assert "others than root can change it" in refusal(machine)
+    assert "accounts other than root can change it" in refusal(machine)
 
 
 def gone(machine: FakeLinux) -> None:
@@ -172,7 +172,7 @@ def test_no_library_is_preloaded_but_one_in_a_folder_of_roots(
     machine: FakeLinux, made: Callable[[FakeLinux], None]
 ) -> None:
     made(machine)
-    assert "libjemalloc.so.2 is not installed in one of root's folders" in refusal(machine)
+    assert "libjemalloc.so.2 is not installed in a folder of root's" in refusal(machine)
 
 
 def test_the_library_is_one_for_this_kind_of_processor(machine: FakeLinux) -> None:
@@ -196,7 +196,7 @@ def test_a_link_in_the_place_of_the_drop_in_or_of_its_folder_is_not_followed(mac
     outside = machine.folder / "outside"
     outside.mkdir()
     drop_in(machine).parent.symlink_to(outside)
-    assert "others than root can change it" in refusal(machine)
+    assert "accounts other than root can change it" in refusal(machine)
     assert (target.read_text(), list(outside.iterdir())) == ("root", [])
 
 
@@ -260,7 +260,7 @@ def test_it_is_taken_out_again_whichever_unit_is_named_by_then(machine: FakeLinu
         machine.places.unit.unlink()
     else:
         machine.places.unit.write_text(named)
-        assert "of another unit than" in refusal(machine)
+        assert "to a different unit than" in refusal(machine)
     assert carry_out([FORGET], machine.places).error == ""
     assert not drop_in(machine).exists()
 

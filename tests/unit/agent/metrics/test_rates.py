@@ -68,7 +68,7 @@ def test_a_counter_that_goes_back_costs_its_collectors_rates_alone() -> None:
     )
     assert isinstance(found, Span)
     assert found.rates == {"wal.bytes_per_s": 1, "database.backends": 6}
-    assert found.problems == ("database: commits went back from 10 to 3",)
+    assert found.problems == ("database: commits decreased from 10 to 3",)
 
 
 def test_a_reset_that_the_counters_do_not_show_costs_its_collectors_rates_alone() -> None:
@@ -78,7 +78,7 @@ def test_a_reset_that_the_counters_do_not_show_costs_its_collectors_rates_alone(
     )
     assert isinstance(found, Span)
     assert found.rates == {"io.reads_per_s": 2}
-    assert found.problems == ("wal: the counters began again (monday → tuesday)",)
+    assert found.problems == ("wal: the counters were reset (monday → tuesday)",)
 
 
 def test_another_run_of_the_server_discards_the_window() -> None:

@@ -119,7 +119,7 @@ def test_an_agent_that_begins_with_an_unsettled_change_says_so(live: Bench, tmp_
     turn(live, 5)
     assert "guards watch rec_1 until" in live.loop.pending
     ChangeStore(live.state).write(UndoBegun("rec_1", "guardrail", "p99"))
-    assert live.loop.pending == "rec_1 is half done and is undone first: work_mem 8MB → 4MB"
+    assert live.loop.pending == "rec_1 is incomplete and is undone first: work_mem 8MB → 4MB"
 
 
 def test_a_guard_that_fires_soon_after_the_confirmation_takes_the_change_back_too(live: Bench) -> None:

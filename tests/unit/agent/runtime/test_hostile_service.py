@@ -167,7 +167,7 @@ def test_a_value_outside_the_catalogues_range_is_refused_with_the_range(
 ) -> None:
     outcome = live.do(settings, **flags)
     assert outcome.code == "invalid_value"
-    assert "where the catalogue searches; agent.ranges = 'server'" in outcome.message
+    assert "the range of the catalogue; agent.ranges = 'server'" in outcome.message
     assert live.engine.statements == []
 
 
@@ -197,12 +197,12 @@ def test_changes_and_restarts_within_an_hour_are_bounded(live: Directed) -> None
     for number in range(2):
         assert live.do({"shared_buffers": 32768 if number % 2 == 0 else 16384}, **BACK).state == "applied"
         live.confirm()
-    with pytest.raises(Deferred, match=r"2 restarts within an hour, restart\.per_hour"):
+    with pytest.raises(Deferred, match=r"2 restarts within an hour, the maximum of restart\.per_hour"):
         live.do({"shared_buffers": 32768}, **BACK)
     for value in (8192, 4096):
         assert live.do({"work_mem": value}, **BACK).state == "applied"
         live.confirm()
-    with pytest.raises(Deferred, match=r"4 changes within an hour, agent\.changes_per_hour"):
+    with pytest.raises(Deferred, match=r"4 changes within an hour, the maximum of agent\.changes_per_hour"):
         live.do({"work_mem": 8192})
     live.clock.seconds += 3601
     assert live.do({"shared_buffers": 32768}).state == "applied"

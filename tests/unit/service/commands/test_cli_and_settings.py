@@ -47,7 +47,7 @@ def test_any_other_is_refused_with_the_way_out(own_url: str, scheduler: str, mon
         told = CliRunner().invoke(main, command)
         assert told.exit_code == 1
         assert scheduler in told.output
-        assert "take tls://host:port with LUTRA_DASK_TLS_CA" in told.output
+        assert "use tls://host:port with LUTRA_DASK_TLS_CA" in told.output
 
 
 def test_a_dask_scheduler_over_tls_needs_all_three_files() -> None:
@@ -133,9 +133,9 @@ def test_the_settings_never_show_the_database_url() -> None:
     [
         ("LUTRA_PORT", "many", "LUTRA_PORT: "),
         ("LUTRA_DATABASE_URL", "sqlite:////nowhere/at/all.db", "unable to open database file"),
-        ("LUTRA_DATABASE_URL", "hunter2", "begins with sqlite:/// or postgresql://"),
-        ("LUTRA_DATABASE_URL", "mysql://u:hunter2@h/d", "mysql:// is no database that the service keeps its rows in"),
-        ("LUTRA_DATABASE_URL", "oracle+x://u:hunter2@h/d", "sqlite:/// or postgresql:// is"),
+        ("LUTRA_DATABASE_URL", "hunter2", "must begin with sqlite:/// or postgresql://"),
+        ("LUTRA_DATABASE_URL", "mysql://u:hunter2@h/d", "mysql:// is not supported as the service's store"),
+        ("LUTRA_DATABASE_URL", "oracle+x://u:hunter2@h/d", "use sqlite:/// or postgresql://"),
         ("LUTRA_DATABASE_URL", "sqlite://", "name a file"),
     ],
 )

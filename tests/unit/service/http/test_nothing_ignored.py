@@ -24,7 +24,7 @@ def test_a_key_that_is_there_twice_is_refused(service: Service) -> None:
     body = b'{"name": "one", "engine": "postgresql", "name": "two"}'
     told = service.client.post("/v1/databases", content=body, headers=headers)
     assert (told.status_code, told.json()["code"]) == (400, "invalid_json")
-    assert told.json()["detail"] == "the key 'name' is there twice in one object"
+    assert told.json()["detail"] == "the key 'name' exists twice in one object"
 
 
 def test_the_same_fields_in_another_order_are_the_same_request(service: Service) -> None:

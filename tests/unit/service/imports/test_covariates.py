@@ -54,5 +54,5 @@ def test_a_session_against_its_metrics_direction_is_refused(service: Service) ->
     )
     assert told.status_code == 422
     assert told.json()["detail"] == (
-        "objective.goal: p99_ms: less of it is better, so the goal is minimize, got maximize"
+        "objective.goal: p99_ms: less of it is better, so the goal must be minimize, got maximize"
     )

@@ -74,17 +74,17 @@ def test_a_mapping_names_columns_units_codes_and_failures(tmp_path: Path) -> Non
     ("text", "told"),
     [
         ("", "t.csv:1:1: the file is empty"),
-        ("work_mem,work_mem,tps\n", "t.csv:1:2: the column 'work_mem' is there twice"),
+        ("work_mem,work_mem,tps\n", "t.csv:1:2: the column 'work_mem' exists twice"),
         ("work_mem,tps\n4096,1\n4096\n", "t.csv:3:2: 1 cells under 2 column names"),
         ("work_mem,tps\n4096,1\nmuch,1\n", "t.csv:3:1: work_mem: 'much' is not a number"),
-        ("work_mem,tps\n4096,1\n4096,fast\n", "t.csv:3:2: 'fast' is no number"),
+        ("work_mem,tps\n4096,1\n4096,fast\n", "t.csv:3:2: 'fast' is not a number"),
         ("work_mem,tps\n4096,1e999\n", "t.csv:2:2: 1e999 is beyond a 64-bit float"),
-        ("wrk_mem,tps\n4096,1\n", "t.csv:1:1: the column 'wrk_mem' is no setting .*did you mean work_mem"),
+        ("wrk_mem,tps\n4096,1\n", "t.csv:1:1: the column 'wrk_mem' is not a setting .*did you mean work_mem"),
         ("work_mem,tps,jit\n4096,1,perhaps\n", "t.csv:2:3: jit: 'perhaps' is neither on nor off"),
-        ("work_mem\n4096\n", "t.csv:2:1: no column is the objective tps"),
+        ("work_mem\n4096\n", "t.csv:2:1: there is no column for the objective tps"),
         ("tps\n1\n", "t.csv:2:1: no column is a setting"),
-        ('work_mem,tps\n"4096,1\n', "t.csv:2:1: this is no CSV: unexpected end of data"),
-        ("work_mem,tps\n4096,\x00\n", "t.csv:2:6: a text file holds no NUL"),
+        ('work_mem,tps\n"4096,1\n', "t.csv:2:1: this is not CSV: unexpected end of data"),
+        ("work_mem,tps\n4096,\x00\n", "t.csv:2:6: a text file must not contain NUL"),
     ],
 )
 def test_a_broken_table_is_refused_with_line_and_column(tmp_path: Path, text: str, told: str) -> None:
@@ -94,7 +94,7 @@ def test_a_broken_table_is_refused_with_line_and_column(tmp_path: Path, text: st
 
 def test_what_is_no_text_is_refused_at_its_place(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"work_mem,tps\n40\xff96,1\n")
-    with pytest.raises(Broken, match=r"t\.csv:2:3: this is no UTF-8"):
+    with pytest.raises(Broken, match=r"t\.csv:2:3: this is not UTF-8"):
         csv_file.read(tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:20])
     with pytest.raises(Broken, match=r"t\.csv\.gz: "):
@@ -145,7 +145,7 @@ def test_a_broken_history_is_refused_with_line_and_column(tmp_path: Path) -> Non
     with pytest.raises(Broken, match=r"h\.json:12:3: an observation has a `config`"):
         openbox(tmp_path, [good, {"objectives": []}])
     (tmp_path / "h.json").write_text('{"observations": [\n  {"config": }]}')
-    with pytest.raises(Broken, match=r"h\.json:2:14: this is no JSON"):
+    with pytest.raises(Broken, match=r"h\.json:2:14: this is not JSON"):
         json_files.openbox(tmp_path / "h.json")
 
 
@@ -188,7 +188,7 @@ def test_only_the_outermost_observations_are_an_openbox_history(tmp_path: Path) 
     with pytest.raises(Broken, match=r"h\.json:3:3: an observation has a `config`"):
         json_files.openbox(tmp_path / "h.json")
     (tmp_path / "h.json").write_text('{"observations": [], "n": ' + "9" * 5000 + "}")
-    with pytest.raises(Broken, match=r"h\.json:1:1: this is no JSON"):
+    with pytest.raises(Broken, match=r"h\.json:1:1: this is not JSON"):
         json_files.openbox(tmp_path / "h.json")
 
 
@@ -257,8 +257,8 @@ def test_of_a_broken_file_nothing_is_stored(tmp_path: Path, monkeypatch: pytest.
 def test_every_fault_is_told_at_once_the_first_ten_each_by_itself(tmp_path: Path) -> None:
     with pytest.raises(Broken) as refused:
         understood(table(tmp_path, "wrk_mem,mystery,work_mem,tps\n1,1,4096,1\n"))
-    assert "t.csv:1:1: the column 'wrk_mem' is no setting" in str(refused.value)
-    assert "t.csv:1:2: the column 'mystery' is no setting" in str(refused.value)
+    assert "t.csv:1:1: the column 'wrk_mem' is not a setting" in str(refused.value)
+    assert "t.csv:1:2: the column 'mystery' is not a setting" in str(refused.value)
     many = ",".join(f"made_up_{n}" for n in range(45))
     with pytest.raises(Broken) as refused:
         understood(table(tmp_path, f"{many},work_mem,tps\n{'1,' * 45}4096,1\n"))
@@ -267,8 +267,8 @@ def test_every_fault_is_told_at_once_the_first_ten_each_by_itself(tmp_path: Path
     with pytest.raises(Broken) as refused:
         understood(table(tmp_path, "work_mem,tps\nmuch,1\n4096,fast\n" + "4096,-1\n" * 10))
     first, second, *others, last = str(refused.value).splitlines()
-    assert "t.csv:2:1: work_mem: 'much' is not a number; it takes B, kB, MB" in first
-    assert second.endswith("t.csv:3:2: 'fast' is no number")
+    assert "t.csv:2:1: work_mem: 'much' is not a number; expected B, kB, MB" in first
+    assert second.endswith("t.csv:3:2: 'fast' is not a number")
     assert len(others) == 8
     assert last == "and 2 more of this kind"
 
@@ -276,14 +276,14 @@ def test_every_fault_is_told_at_once_the_first_ten_each_by_itself(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("work_mem;tps\n4096;1\n", "t.csv:1:1: the columns seem to be separated by semicolons, and commas are wanted"),
+        ("work_mem;tps\n4096;1\n", "t.csv:1:1: the columns seem to be separated by semicolons instead of commas"),
         (
             "shared_buffers,tps\n100TB,1\n",
             "t.csv:2:1: shared_buffers: 100TB is outside what the server takes",
         ),
         ("work_mem,tps\n-64,1\n", "t.csv:2:1: work_mem: -64 is outside what the server takes"),
-        ("work_mem,tps\n64,-5\n", "t.csv:2:2: tps: -5 is no reading: a metric is a number from 0 to 1e18"),
-        ("work_mem,tps\n64,1e308\n", "t.csv:2:2: tps: 1e308 is no reading"),
+        ("work_mem,tps\n64,-5\n", "t.csv:2:2: tps: -5 is not a reading: a metric is a number from 0 to 1e18"),
+        ("work_mem,tps\n64,1e308\n", "t.csv:2:2: tps: 1e308 is not a reading"),
     ],
 )
 def test_what_no_server_takes_and_nobody_measures_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -292,7 +292,7 @@ def test_what_no_server_takes_and_nobody_measures_is_refused(tmp_path: Path, tex
 
 
 def test_a_pattern_that_leaves_no_name_says_what_it_stands_for(tmp_path: Path) -> None:
-    with pytest.raises(Broken, match=r"'0' is no name of a metric: .*of a pattern `\*` is the rest"):
+    with pytest.raises(Broken, match=r"'0' is not a metric name: .*the `\*` of a pattern is only"):
         understood(table(tmp_path, "work_mem,tps,m0\n64,1,2\n"), 'metrics."m*" = "*"', folder=tmp_path)
 
 
@@ -337,7 +337,9 @@ def test_what_cannot_move_here_is_a_covariate_and_every_column_has_its_fate(tmp_
 def test_rows_that_teach_nothing_and_a_goal_against_its_metric_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotEnoughObservations, match="at least 3 rows that measured tps are wanted, got 2"):
         workload(tmp_path, "work_mem,tps\n64,1\n128,2\n256,\n")
-    with pytest.raises(InvalidRequest, match="every setting has one value in all rows"):
+    with pytest.raises(InvalidRequest, match="every setting has the same value in all rows"):
         workload(tmp_path, "work_mem,tps\n64,1\n64,2\n64,3\n")
-    with pytest.raises(InvalidRequest, match="p99_ms: less of it is better, so the goal is minimize, got maximize"):
+    with pytest.raises(
+        InvalidRequest, match="p99_ms: less of it is better, so the goal must be minimize, got maximize"
+    ):
         workload(tmp_path, "work_mem,p99_ms\n64,1\n128,2\n256,3\n", Objective("p99_ms", "maximize"))

@@ -77,7 +77,7 @@ def test_without_the_distribution_it_is_told_how_to_install_it(store: Store, mon
 
 @pytest.mark.parametrize(
     ("cell", "broken", "line", "said"),
-    [("6654.44", "fast", 2, "'fast' is no number"), ("8192,685,", "8192,", 3, "6 cells under 7 column names")],
+    [("6654.44", "fast", 2, "'fast' is not a number"), ("8192,685,", "8192,", 3, "6 cells under 7 column names")],
 )
 def test_of_a_broken_table_none_is_kept(
     store: Store, place: Path, cell: str, broken: str, line: int, said: str
@@ -105,7 +105,7 @@ def test_public_tables_are_kept_once_and_leant_on_by_whom_the_policy_lets(store:
     first = kept(store)
     assert len(first) == 2
     again = imported().output.splitlines()
-    assert again[-2] == "nothing changed: all of them were there already"
+    assert again[-2] == "nothing changed: all tables had been imported before"
     assert kept(store) == first
     assert [leaning(store, *of) for of in (("mysql", "label"), ("mysql", "none"), ("mariadb", "all"))] == [2, 0, 0]
     file = place / public.TABLES / SMALL[0]

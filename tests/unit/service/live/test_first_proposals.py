@@ -99,7 +99,7 @@ def test_a_session_whose_p99_comes_from_another_source_now_says_so(tmp_path: Pat
             made.agent.send(made.agent.report(**made.agent.window(p99_ms=12.0, qps=900.0) | upgraded))
         message = made.session["message"]
         assert message.startswith("observing: 5 of 6 windows under the settings that are active, 4 of them without p99")
-        assert "bound to p99 from driver (of a transaction)" in message
+        assert "uses p99 from driver (of a transaction)" in message
         assert f"the windows have p99 from {source} (of a statement)" in message
         assert "stop the session and open a new one" in message
         assert ("watch_transactions = false" in message) == watched
@@ -107,7 +107,7 @@ def test_a_session_whose_p99_comes_from_another_source_now_says_so(tmp_path: Pat
         made.agent.send(made.agent.report(**made.agent.window(p99_ms=12.0, qps=900.0) | upgraded))
         made.service.until(f"{made.path}/recommendations?state=proposed", lambda r: len(r["items"]) == 1)
         told = made.advisor.asked[-1]["evidence"]["unread"]
-        assert told.startswith("p99_ms is read in 1 of the newest 6 windows: it is bound to p99 from driver")
+        assert told.startswith("p99_ms is read in 1 of the newest 6 windows: it uses p99 from driver")
 
 
 def test_measuring_again_asks_nobody(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_of_what_costs_something_and_gains_nothing_that_can_be_seen_the_way_back
         id_ = changed(made, 1.0)
         told = made.look(id_)["judgement"]
         assert told["verdict"] == "no_difference_seen"
-        follows = f"What it costs: it takes memory. POST /v1/recommendations/{id_}/rollback undoes it."
+        follows = f"The cost: it takes memory. POST /v1/recommendations/{id_}/rollback undoes it."
         assert told["follows"] == follows
         assert follows in made.session["message"]
     (tmp_path / "free").mkdir()

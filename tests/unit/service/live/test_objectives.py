@@ -90,10 +90,10 @@ def windows(made: Live, count: int, **metrics: float) -> None:
 @pytest.mark.parametrize(
     ("metrics", "why"),
     [
-        ({"qps": 0.0, "tps": 0.0}, "nothing that clients asked for ended in the newest 3 windows (qps 0, tps 0)"),
+        ({"qps": 0.0, "tps": 0.0}, "no request of a client finished in the newest 3 windows (qps 0, tps 0)"),
         (
             {"qps": 9.0, "tps": 4.0, "activity.connections": 5.0},
-            "a window of 9 s has 36 transactions, and a p99 that is sampled needs 100; agent.interval_s = 40",
+            "a window of 9 s has 36 transactions, but a sampled p99 needs 100; agent.interval_s = 40",
         ),
         ({"qps": 900.0, "tps": 300.0}, "the newest 3 windows have none, at 900 qps, 300 tps; `lutra-agent check`"),
         ({"qps": 9.0, "tps": 4.0}, "the newest 3 windows have none, at 9 qps, 4 tps; `lutra-agent check`"),
@@ -143,7 +143,7 @@ def test_an_outage_is_the_first_thing_that_is_said_whatever_the_session_is_at(tm
         windows(made, 2, **WAITING)
         made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "settled")
         assert made.session["message"].split("\n")[0] == first
-        assert unread(made).startswith("p99_ms is not read: nothing that clients asked for ended")
+        assert unread(made).startswith("p99_ms is not read: no request of a client finished")
         known = {"because": "dr1 is being rebuilt", "until": (datetime.now(UTC) + timedelta(days=1)).isoformat()}
         made.service.take("PUT", f"{made.path}/symptoms/accepted/commits_wait_for_standby", known)
         windows(made, 1, **WAITING)

@@ -40,7 +40,7 @@ def test_an_agent_that_is_away_is_told_where_something_waits_for_it(tmp_path: Pa
         later(made, 0.5)
         assert "no report" not in made.session["message"]
         later(made, 1)
-        assert "is approved and waits: no report has come since 20" in made.session["message"]
+        assert "is approved and waits: no report has arrived since 20" in made.session["message"]
 
 
 def test_it_observes_nothing_while_its_agent_is_away_or_cannot_measure(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_it_observes_nothing_while_its_agent_is_away_or_cannot_measure(tmp_path:
         made.ask(waits=False)
         assert "then it proposes" in made.session["message"]
         later(made, 2)
-        assert made.session["message"].startswith("observing: no report has come since 20")
+        assert made.session["message"].startswith("observing: no report has arrived since 20")
         made.agent.send(made.agent.report(status={"problems": ["connection refused"]}))
         told = made.session["message"]
         assert told.startswith("observing: its agent has measured nothing since 20")

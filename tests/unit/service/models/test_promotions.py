@@ -67,7 +67,7 @@ def test_it_promotes_no_difference_of_rounding_and_names_what_it_would_take(serv
     carded(service, made, a_card(2, -0.137360581989))
     refused = service.ask("POST", f"/v1/models/{made}/promote", {"by_rule": True})
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
-    assert "too few to tell; needs at least 3 more sessions" in refused.json()["detail"]
+    assert "too few to decide; needs at least 3 more sessions" in refused.json()["detail"]
     assert service.take("POST", f"/v1/models/{made}/promote")["serves"], "somebody may decide otherwise"
 
 

@@ -82,7 +82,7 @@ def test_made_up_metrics_make_no_table_that_is_wider_than_allowed(service: Servi
     other.observe(1)
     refused = service.ask("GET", f"{FLEET}?format={table}")
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
-    assert f"of them by {wide}: name metrics (`metric`), a database" in refused.json()["detail"]
+    assert f"of them by {wide}: select metrics (`metric`), a database" in refused.json()["detail"]
     assert service.ask("GET", FLEET).is_success
     assert service.ask("GET", f"{FLEET}?format={table}&metric=qps&metric=m1_1").is_success
     assert service.ask("GET", f"{FLEET}?format={table}&database={other.database}").is_success

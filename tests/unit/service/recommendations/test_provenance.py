@@ -102,7 +102,7 @@ def test_a_session_that_past_workloads_harm_leans_on_them_no_longer(service: Ser
     made = measured(agent, 10)
     leaning = service.take("GET", f"/v1/sessions/{session}")["leaning"]
     assert (leaning["verdict"], leaning["high"] < 0) == ("worse", True)
-    assert "uses them no longer" in leaning["sentence"]
+    assert "no longer uses them" in leaning["sentence"]
     leant = [service.take("GET", f"/v1/recommendations/{id_}")["leans_on"] is not None for id_ in made]
     assert leant[0]
     assert not leant[-1]

@@ -41,7 +41,7 @@ def test_whom_a_change_does_not_reach_is_shown_before_anything_happens(
     agent.settings["work_mem"] = replace(agent.settings["work_mem"], unreached="role reporting")
     agent.send()
     made = propose(service, database, work_mem="8MB")
-    assert "work_mem stays as it is for role reporting: they have a value of their own" in made["warnings"]
+    assert "work_mem does not change for role reporting: they have their own values" in made["warnings"]
     reported = service.take("GET", f"/v1/databases/{database}/settings")["items"]
     assert {s["setting"]: s["unreached"] for s in reported if s["unreached"]} == {"work_mem": "role reporting"}
 
@@ -160,7 +160,7 @@ def test_what_was_pasted_and_is_not_active_yet_is_named_with_the_way_out(
     assert look(service, made)["waits"] == "in mode observe the agent changes nothing: apply the statements by hand"
     agent.settings["max_wal_size"] = replace(agent.settings["max_wal_size"], persisted="4GB")
     agent.send(agent.report(settings_hash="pasted"))
-    told = "4GB is in the file, not active: a reload (SELECT pg_reload_conf()) makes it active"
+    told = "4GB is in the file but not active: a reload (SELECT pg_reload_conf()) activates it"
     assert look(service, made)["waits"] == f"max_wal_size: {told}"
     listed = {s["setting"]: s["not_active"] for s in service.take("GET", f"/v1/databases/{database}/settings")["items"]}
     assert {name: words for name, words in listed.items() if words} == {"max_wal_size": told}

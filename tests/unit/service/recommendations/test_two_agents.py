@@ -103,12 +103,12 @@ def test_a_second_agent_of_the_same_name_is_refused_and_everybody_says_so(
         refused = second.ask("POST", f"{path}/reports", body)
         assert (refused.status_code, refused.json()["code"]) == (409, "name_taken"), refused.text
         assert int(refused.headers["Retry-After"]) > 0
-        assert "another `name` in [agent]" in refused.json()["detail"]
+        assert "a different `name` in [agent]" in refused.json()["detail"]
         first.send()
     assert second.code("GET", f"{path}/directive?agent={second.name}&epoch={second.epoch}") == (409, "name_taken")
-    assert len([r for r in caplog.records if "a report is refused" in r.getMessage()]) == 1
+    assert len([r for r in caplog.records if "a report was refused" in r.getMessage()]) == 1
     (told,) = problems(service, first.database)
-    assert told.startswith("a second agent is refused: an agent with another state folder reports")
+    assert told.startswith("a second agent is refused: an agent with a different state folder reports")
     assert service.take("GET", path)["agent"]["mode"] == first.mode
 
 

@@ -76,7 +76,7 @@ def test_a_setting_that_nobody_can_read_is_left_out_and_the_database_stays_usabl
     body["settings"]["work_mem"] |= odd
     agent.send(body)
     problems = service.take("GET", f"/v1/databases/{database}")["agent"]["problems"]
-    assert [p.startswith("a setting is left out: ") and ("work_mem" in p or "unit" in p) for p in problems] == [True]
+    assert [p.startswith("a setting is ignored: ") and ("work_mem" in p or "unit" in p) for p in problems] == [True]
     shown = {s["setting"] for s in service.take("GET", f"/v1/databases/{database}/settings")["items"]}
     assert "shared_buffers" in shown
     assert "work_mem" not in shown

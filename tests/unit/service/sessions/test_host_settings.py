@@ -68,7 +68,7 @@ def test_a_session_moves_settings_of_both_where_the_policy_allows_the_hosts(tmp_
         if not allowed:
             assert (set(steps), warned) == ({"work_mem"}, [])
             return
-        assert warned == ["concerns everything that runs on the database's host, not the database alone: vm.swappiness"]
+        assert warned == ["affects everything that runs on the database's host, not only the database: vm.swappiness"]
         assert steps["vm.swappiness"] == [
             {"text": "vm.swappiness = 10", "file": "/etc/sysctl.d/90-lutra.conf", "section": ""},
             {"text": "sysctl -w vm.swappiness=10", "file": "", "section": ""},

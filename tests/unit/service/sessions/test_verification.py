@@ -178,7 +178,7 @@ def test_a_limit_counts_in_the_verdict(tmp_path: Path) -> None:
                 break
         session = service.take("GET", path)
         assert session["verification"]["verdict"] == "rule_based"
-        assert "does not keep p99_ms ≤ 20" in session["message"]
+        assert "breaks the limit p99_ms ≤ 20" in session["message"]
 
 
 def test_a_stop_withdraws_what_is_under_way_and_hands_nothing_over(tmp_path: Path) -> None:

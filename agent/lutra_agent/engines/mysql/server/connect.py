@@ -52,10 +52,11 @@ NOT_BY_PASSWORD = 1698
 REMEDIES: Mapping[str, str] = {
     "'pynacl' package": f"pip install 'PyMySQL[ed25519]' beside the agent, or give the account a password: {ALTERED}",
     "'cryptography' package": "name the server's socket as database.host, or its authority as database.tls_ca",
-    "not configured": f"the agent does not know this way to log in; give the account a password: {ALTERED}",
+    "not configured": f"the agent does not support this login method; give the account a password: {ALTERED}",
     "using password: NO": "set database.password_file or MYSQL_PWD",
     "require_secure_transport": "set database.tls_ca, or name the server's socket as database.host",
-    f"[{NOT_BY_PASSWORD}]": "the operating system proves this account: name the server's socket as database.host, "
+    f"[{NOT_BY_PASSWORD}]": "the operating system authenticates this account: name the server's "
+    "socket as database.host, "
     "and run the agent under the account of the same name",
 }
 """What helps against a refused login, by a part of what is said of it."""

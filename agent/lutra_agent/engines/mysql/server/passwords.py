@@ -24,7 +24,9 @@ WAY_OUT = "name the server's socket as database.host, or its authority as databa
 
 def refusal(method: str) -> pymysql.OperationalError:
     return pymysql.OperationalError(
-        REFUSED, f"the server asks for the password itself ({method}), which nobody gets over a bare port: {WAY_OUT}"
+        REFUSED,
+        f"the server asks for the password itself ({method}), which the agent does not "
+        f"send over an unencrypted port: {WAY_OUT}",
     )
 
 
@@ -56,7 +58,7 @@ class ChallengeOnly:
             return packet
         packet.advance(1)
         if packet.read_uint8() != FAST:
-            raise refusal("caching_sha2_password, which does not remember this account since the server's start")
+            raise refusal("caching_sha2_password, which has not cached this account since the server's start")
         return connection._read_packet()
 
 

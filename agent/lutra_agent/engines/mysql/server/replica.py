@@ -84,7 +84,7 @@ def privilege(version: str) -> str:
 def unseen(found: Permissions, version: str, account: str, why: str) -> Permissions:
     """Where the channels are hidden, a replica that takes writes looks like a primary: nothing may be changed."""
     remedy = f"GRANT {privilege(version)} ON *.* TO {account};"
-    why_not = f"this account cannot see whether the server follows another one ({why}), so nothing may be changed"
+    why_not = f"this account cannot see whether the server is a replica ({why}), so nothing may be changed"
     return Permissions(frozenset(), found.may_reload, (*found.remedies, remedy), why_not)
 
 

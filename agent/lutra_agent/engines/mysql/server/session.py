@@ -66,7 +66,7 @@ class Session:
         if found is None or found[0] != self.connection.generation or found[1].place.unread:
             version = text(self.connection.row("SELECT VERSION()")[0])
             if not self.product.serves(version):
-                raise ConfigError(f"database.engine = {self.product.family!r}, but the server calls itself {version}")
+                raise ConfigError(f"database.engine = {self.product.family!r}, but the server reports {version}")
             version_of(version)
             identifier = self._identifier()
             where = located(lambda: self._place(identifier))

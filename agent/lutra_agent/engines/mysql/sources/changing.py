@@ -78,7 +78,7 @@ class Changing:
                     return
                 connection.rows("DO SLEEP(0.1)")
         raise ApplyRefused(
-            ApplyCode.INTERNAL_ERROR, f"{POOL}: on its way for more than {CHANGE_TIMEOUT_S} s, at: {report}"
+            ApplyCode.INTERNAL_ERROR, f"{POOL}: in progress for more than {CHANGE_TIMEOUT_S} s, at: {report}"
         )
 
     @contextmanager

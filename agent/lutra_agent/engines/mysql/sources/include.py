@@ -59,7 +59,7 @@ def others(text: str) -> str:
     sections = [f"[{name}]" for name in map(_section, text.splitlines()) if name and name not in SERVERS_OWN]
     read_too = [line.strip() for line in text.splitlines() if line.lstrip().startswith("!")]
     found = ", ".join(dict.fromkeys([*sections, *read_too]))
-    return f"it holds {found}: give the agent a file of its own, in which everything is the server's" if found else ""
+    return f"it contains {found}: give the agent a separate file that contains only server settings" if found else ""
 
 
 def write(file: Path | None, line: FileLine, now_s: float) -> None:
@@ -105,7 +105,7 @@ def _with_lines(text: str, lines: Sequence[FileLine], now_s: float) -> str:
 
 def _stamped(line: FileLine, value: str, now_s: float) -> str:
     if not mariadb.fits_a_line(value):
-        raise OSError(errno.EINVAL, f"{line.setting}: no line of an option file holds {value!r}")
+        raise OSError(errno.EINVAL, f"{line.setting}: no line of an option file contains {value!r}")
     return f"{line.text} # {now_s:.3f}"
 
 

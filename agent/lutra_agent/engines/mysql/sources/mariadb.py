@@ -23,7 +23,7 @@ from lutra_agent.files.saved_file import save_file
 SETTINGS = """SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, NUMERIC_MIN_VALUE,
 NUMERIC_MAX_VALUE, ENUM_VALUE_LIST, READ_ONLY FROM information_schema.SYSTEM_VARIABLES
 WHERE VARIABLE_NAME IN %s AND GLOBAL_VALUE IS NOT NULL"""
-FORGETS = "MariaDB keeps no changed setting over a restart by itself"
+FORGETS = "MariaDB does not keep a changed setting across a restart by itself"
 READ_ONLY = "SELECT READ_ONLY FROM information_schema.SYSTEM_VARIABLES WHERE VARIABLE_NAME = %s"
 BINLOG = ("binlog_", "sync_binlog", "max_binlog_", "expire_logs_days")
 CONNECTION = (
@@ -83,14 +83,14 @@ class IncludeFile:
         if self._file is None:
             return Permissions(frozenset(), True, explanation=f"database.include_file is not configured: {FORGETS}")
         if self.file_of(place) is None:
-            how = f"{self._file} is not known to be a file of the server that answers: {FORGETS}"
+            how = f"{self._file} is not proven to be a file of the server that answers: {FORGETS}"
             return Permissions(frozenset(), True, explanation=how)
         kept = save_file(self._file)
         if kept is None:
             how = f"the agent's operating-system account may not write {self._file} and its folder: it needs both"
             return Permissions(frozenset(), True, explanation=how)
         if problem := include.others((kept.content or b"").decode(errors="replace")):
-            return Permissions(frozenset(), True, explanation=f"{self._file} is not the agent's own: {problem}")
+            return Permissions(frozenset(), True, explanation=f"{self._file} does not belong to the agent: {problem}")
         needs = {name: None if restart else _privilege(name) for name, restart in names.items()}
         missing = sorted({p for p in needs.values() if p and p not in held and ALL not in held})
         changeable = frozenset(n for n, p in needs.items() if p not in missing)

@@ -31,7 +31,7 @@ class Persisted:
     def settings(self, connection: Connection, rows: Sequence[KnobRow], details: Details) -> dict[str, ServerSetting]:
         by_name = {r.name: r for r in rows}
         loads = bool(connection.row("SELECT @@GLOBAL.persisted_globals_load")[0])
-        shadow = None if loads else "persisted_globals_load = OFF: what is persisted is not read at the start"
+        shadow = None if loads else "persisted_globals_load = OFF: persisted settings are not read at the start"
         file = self.file_of(details.place)
         written = {} if file is None else _written_s(file)
         found = connection.rows(SETTINGS, (tuple(by_name) or ("",),))

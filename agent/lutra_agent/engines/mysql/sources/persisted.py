@@ -27,7 +27,7 @@ def rewritten(content: bytes, texts: Mapping[str, str | None], now_s: float) -> 
     """The file with these texts, and everything else as it was. Raises ValueError where it is no such file."""
     document = json.loads(content or b'{"Version": 2}')
     if not isinstance(document, dict):
-        raise ValueError("mysqld-auto.cnf holds no JSON object")
+        raise ValueError("mysqld-auto.cnf does not contain a JSON object")
     held = entries(json.dumps(document).encode())
     for name, text in texts.items():
         if name in held and text == str(held[name]["Value"]):

@@ -28,7 +28,7 @@ class Histogram:
 
     def __post_init__(self) -> None:
         if not counted(self.bounds, self.counts):
-            raise ValueError("these are no counts per range of durations")
+            raise ValueError("expected counts per range of durations")
 
 
 def from_picoseconds(rows: Sequence[tuple[int, int, int]]) -> Histogram:

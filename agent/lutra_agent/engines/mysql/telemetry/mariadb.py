@@ -49,13 +49,14 @@ def _plugin(connection: Connection) -> Visible:
     settings = "SET GLOBAL query_response_time_range_base = 2, GLOBAL query_response_time_stats = ON, "
     remedy = (
         f"{settings}GLOBAL query_response_time_flush = ON; "
-        "-- to outlast a restart also in an option file: query_response_time_range_base=2, query_response_time_stats=ON"
+        "-- to survive a restart, also put into an option file: query_response_time_range_base=2, "
+        "query_response_time_stats=ON"
     )
     try:
         status, counts, base = connection.row(PLUGIN)
     except CollectionFailed:
         return Visible(name, False, "the plugin is not installed: no p99", install + remedy)
     if status != "ACTIVE" or not int(counts):
-        return Visible(name, False, "the plugin is installed and counts nothing: no p99", remedy)
+        return Visible(name, False, "the plugin is installed but counts nothing: no p99", remedy)
     coarse = "" if int(base) == RANGE_BASE else f", coarse: query_response_time_range_base = {base}"
     return Visible(name, True, f"p99 of all statements{coarse}", p99="the server's histogram of response times")

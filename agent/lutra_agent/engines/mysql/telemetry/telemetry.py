@@ -50,7 +50,7 @@ class MysqlTelemetry:
     def peak_connections(self) -> int:
         return int(self._peak)
 
-    @understood("what the server counts")
+    @understood("the server's counters")
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         self._session.details()
         attempts, status = Attempts(), self._status()
@@ -66,7 +66,7 @@ class MysqlTelemetry:
     def targets(self, before: Sample, after: Sample) -> Targets:
         return targets(before, after)
 
-    @understood("what the account can see")
+    @understood("the rights of the account")
     def visible(self) -> tuple[Visible, ...]:
         self._session.details()
         held, account = grants.read(self._connection)

@@ -52,26 +52,28 @@ FOR_GOOD = (
 TEXTS = ("text", "varchar", "name", "bpchar", "date", "timestamp", "timestamptz", "interval")
 """Types that are read as the server prints them: what it prints of a time may be in any of its styles."""
 POOLER = (
-    "a pooler answers in place of the server: the agent observes through it, and changes nothing; "
+    "a pooler answers instead of the server: the agent observes through it, and changes nothing; "
     "set database.host and database.port to the server's own"
 )
 REMEDIES: Mapping[str, str] = {
-    "authentication method requirement": "nobody gets it over a bare port: name the socket's folder as database.host, "
+    "authentication method requirement": "it is not sent over an unencrypted port: name the "
+    "socket's folder as database.host, "
     "or set database.tls_ca",
-    "Peer authentication failed": "run the agent under the account that is called like database.user, or map the two "
+    "Peer authentication failed": "run the agent under the account named in database.user, or map the two "
     "in pg_ident.conf",
     "no password supplied": "set database.password_file, PGPASSFILE or PGPASSWORD",
-    "requires a valid client certificate": "the agent has none: let pg_hba.conf ask this account for scram-sha-256",
-    "ertificate authentication failed": "the agent has none: let pg_hba.conf ask this account for scram-sha-256",
-    "GSS": "the agent brings no Kerberos ticket: let pg_hba.conf ask this account for scram-sha-256",
-    "no encryption": "set database.tls_ca, or give pg_hba.conf a line for this account without it",
-    "too many clients already": "every connection of max_connections is taken: end idle sessions, or let "
-    "a pooler share them",
-    "remaining connection slots are reserved": "every connection that is there for this account is taken: end idle "
-    "sessions, let a pooler share them, or (16+) GRANT pg_use_reserved_connections and set reserved_connections",
+    "requires a valid client certificate": "the agent has none: set scram-sha-256 for this account in pg_hba.conf",
+    "ertificate authentication failed": "the agent has none: set scram-sha-256 for this account in pg_hba.conf",
+    "GSS": "the agent has no Kerberos ticket: set scram-sha-256 for this account in pg_hba.conf",
+    "no encryption": "set database.tls_ca, or add a line for this account without it to pg_hba.conf",
+    "too many clients already": "all connections of max_connections are in use: end idle sessions, or "
+    "share connections with a pooler",
+    "remaining connection slots are reserved": "all connections of this account are in use: end idle "
+    "sessions, share connections with a pooler, or (16+) GRANT pg_use_reserved_connections and set "
+    "reserved_connections",
     "too many connections for": "the limit of this account or database is reached: ALTER ROLE or ALTER DATABASE … "
     "CONNECTION LIMIT",
-    "no pg_hba.conf entry": "give pg_hba.conf a line for this account, and reload the server",
+    "no pg_hba.conf entry": "add a line for this account to pg_hba.conf, and reload the server",
 }
 """What helps against a refused login, by a part of what is said of it."""
 

@@ -122,7 +122,7 @@ class StatementsReader:
         except CollectionFailed as error:
             if NOT_CONVERTED not in str(error):
                 raise
-            self.problem = f"statements: qps has the agent's own statements in it, as a text cannot be read: {error}"
+            self.problem = f"statements: qps includes the agent's own statements, as a text cannot be read: {error}"
 
 
 def targets(before: Statements, after: Statements, seconds: float) -> Targets:

@@ -108,7 +108,7 @@ class PostgresTelemetry:
             return _logged(found, first, last, seconds)
         return found if last.looks is None else _watched(found, first.looks, last.looks, ended, seconds)
 
-    @understood("what the account can see")
+    @understood("the rights of the account")
     def visible(self) -> tuple[Visible, ...]:
         details = self._session.details()
         found, connection = self._found(details), self._session.connection

@@ -61,7 +61,7 @@ def transactions(watched: bool, tracked: bool) -> Visible:
         return Visible(TRANSACTIONS, True, "p99 from their ages", p99=p99)
     if not tracked:
         return Visible(TRANSACTIONS, False, "track_activities is off: no p99 from their ages", TRACK)
-    return Visible(TRANSACTIONS, False, "other accounts' are hidden: no p99 from their ages")
+    return Visible(TRANSACTIONS, False, "those of other accounts are hidden: no p99 from their ages")
 
 
 def _views(connection: Connection, major: int) -> Iterator[Visible]:
@@ -132,12 +132,12 @@ def _scanned(connection: Connection) -> Iterator[Visible]:
         return
     if found:
         tables = ", ".join(f"{name} ({rows:,} rows in {scans:,} scans)" for name, rows, scans in found)
-        yield Visible("tables read whole", True, f"large, with no index but a primary key: {tables}")
+        yield Visible("tables read whole", True, f"large, with no index except a primary key: {tables}")
 
 
 def _monitor(connection: Connection) -> Visible:
     account, member = connection.row(MONITOR)
     if member:
         return Visible("pg_monitor", True, "other accounts' activity and all settings are readable")
-    hidden = "other accounts' activity is hidden, and so is what the settings file says"
+    hidden = "other accounts' activity and the settings file are hidden"
     return Visible("pg_monitor", False, hidden, monitor(account))

@@ -51,7 +51,8 @@ VARIABLE = "REDISCLI_AUTH"
 FULL = "max number of clients"
 FULL_TRIES, FULL_PAUSE_S = 20, 0.1
 IN_CLEAR = (
-    "the password would go in clear to whoever listens on the port: name the server's socket as database.host, or its "
+    "the password would be sent in clear text to any program that listens on the port: name the "
+    "server's socket as database.host, or its "
     "authority as database.tls_ca, or allow it by database.password_in_clear"
 )
 

@@ -24,8 +24,8 @@ Info = Mapping[str, str]
 UNKNOWN = "unknown command"
 BUSY = "BUSY "
 NO_CONFIG = (
-    "the server has no CONFIG command (it was renamed, or the service that hosts it has none): "
-    "the agent observes what INFO tells, and changes nothing"
+    "the server has no CONFIG command (it was renamed, or the hosting service has none): "
+    "the agent observes it through INFO, and changes nothing"
 )
 SINCE_MANY = (7, 0)
 """From here on CONFIG SET takes several settings, all of them or none."""
@@ -122,7 +122,7 @@ class Session:
         details = self.details()
         if self.database.config_file is not None or owner == details.account:
             return ""
-        named = f"{details.config_file}: the server alone names this file, and it is not known to be the server's own"
+        named = f"{details.config_file}: only the server names this file, and it is not proven to belong to the server"
         return f"{named}: write it into the agent's file, as database.config_file"
 
     def settings(self) -> Mapping[str, str]:
@@ -200,7 +200,9 @@ class Session:
         if product.version in info and theirs is None and not keydb:
             return info[product.version]
         who = theirs or next((n for n in info if n.endswith("_version") and n != "gcc_version"), "no version")
-        raise ConfigError(f"database.engine = {product.name!r}, but the server tells {who} {info.get(who, '')}".strip())
+        raise ConfigError(
+            f"database.engine = {product.name!r}, but the server reports {who} {info.get(who, '')}".strip()
+        )
 
     def _place(self, info: Info) -> Place:
         d, number = self.database, info.get("process_id", "")

@@ -83,7 +83,7 @@ class Changing:
                 break
             if time.monotonic() > deadline:
                 raise ApplyRefused(
-                    ApplyCode.INTERNAL_ERROR, f"{LOG}: the file does not hold all data after {LOG_S:g} s"
+                    ApplyCode.INTERNAL_ERROR, f"{LOG}: the file does not contain all data after {LOG_S:g} s"
                 )
             time.sleep(POLL_S)
         if state.get("aof_last_bgrewrite_status", "ok") != "ok":
@@ -97,7 +97,10 @@ class Changing:
         used = float(self._session.info("memory").get("used_memory", 0))
         before = self._session.connection.pairs("CONFIG", "GET", "maxmemory").get("maxmemory", "0")
         if float(wanted) < MARGIN * used and not 0 < float(before) <= float(wanted):
-            message = f"maxmemory: {wanted} is below {MARGIN * used:.0f}, a tenth above what is in use: data would go"
+            message = (
+                f"maxmemory: {wanted} is below {MARGIN * used:.0f}, a tenth above the memory "
+                "in use: data would be evicted"
+            )
             raise ApplyRefused(ApplyCode.INVALID_VALUE, message)
 
     def _write(self, texts: Mapping[str, str | None]) -> None:

@@ -49,7 +49,7 @@ class Format:
         """
         for name, text in texts.items():
             if text is not None and not text.isprintable():
-                raise ValueError(f"{name}: no line of the server's file holds {text!r}")
+                raise ValueError(f"{name}: no line of the server's file contains {text!r}")
         said = self.says(content, frozenset(texts))
         changed = {name: text for name, text in texts.items() if said.get(name) != text}
         theirs = {IN_FILE.get(name, name) for name in changed}

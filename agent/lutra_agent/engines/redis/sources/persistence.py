@@ -26,7 +26,7 @@ def why_lost(live: Mapping[str, str], file: Mapping[str, str], state: Mapping[st
     ):  # pika writes all to its disk, and says "appendonly no" from 3.5 on
         return ""
     if moved := sorted(n for n in PLACES & file.keys() & live.keys() if _elsewhere(n, file[n], live[n])):
-        return f"the server's file names other data than the server has: {', '.join(moved)}"
+        return f"the server's file names different data than the running server: {', '.join(moved)}"
     if "include" in file:  # which may switch the append-only file on or off
         return _no_log(live, state) or _no_snapshot(live, state)
     if file.get("appendonly", "no").lower() == "yes":
@@ -42,7 +42,7 @@ def _elsewhere(name: str, text: str, value: str) -> bool:
 
 def _no_log(live: Mapping[str, str], state: Mapping[str, str]) -> str:
     if live["appendonly"] != "yes":
-        return "it would start from its append-only file, and appendonly is off in the running server"
+        return "it would start from its append-only file, but appendonly is off in the running server"
     if state.get("aof_last_write_status", "ok") != "ok":
         return "its append-only file cannot be written (aof_last_write_status)"
     return ""
@@ -50,7 +50,7 @@ def _no_log(live: Mapping[str, str], state: Mapping[str, str]) -> str:
 
 def _no_snapshot(live: Mapping[str, str], state: Mapping[str, str]) -> str:
     if not live.get("save"):
-        return "it would start from a snapshot, and writes none when it ends: save is empty"
+        return "it would start from a snapshot, but writes none at shutdown: save is empty"
     if state.get("rdb_last_bgsave_status", "ok") != "ok":
         return "its snapshot cannot be written (rdb_last_bgsave_status)"
     return ""

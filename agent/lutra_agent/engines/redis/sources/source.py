@@ -122,7 +122,7 @@ class RedisSource:
         live = frozenset(n for n in names if not self._restarts(n))
         how = "the server's file is not on this host" if place.doubt else "the server was started without a file"
         how += ": its next start forgets every change"
-        how += ", and what needs a restart cannot be kept for it"
+        how += ", and changes that need a restart cannot be kept"
         return Permissions(live, True, explanation=how)
 
     def _restarts(self, name: str) -> bool:

@@ -56,7 +56,7 @@ class RedisTelemetry:
     def peak_connections(self) -> int:
         return int(self._peak)
 
-    @understood("what the server counts")
+    @understood("the server's counters")
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         details, attempts = self._session.details(), Attempts()
         try:
@@ -144,7 +144,7 @@ class RedisTelemetry:
         latency = None if waited is None else Latency(waited, "probe", "command")
         return Targets(metrics, latency, {} if ran is None else {EXECUTION: ran})
 
-    @understood("what the account can see")
+    @understood("the rights of the account")
     def visible(self) -> tuple[Visible, ...]:
         version, remedy = self._session.details().version, grant(self._session)
         seen = [
@@ -158,7 +158,7 @@ class RedisTelemetry:
             seen.append(self._line(remedy, "LATENCY HISTOGRAM", "LATENCY", "HISTOGRAM"))
         per_s = self._session.database.probe_per_s
         if per_s and self._session.role() == "primary":
-            what = f"{per_s} commands a second of the agent's own, timed as a client sees them"
+            what = f"{per_s} of the agent's own commands per second, timed as a client sees them"
             return (*seen, Visible("probe", True, what, p99=f"the agent's probe ({what})"))
         why = "off on a replica" if per_s else "database.probe_per_s is not set: without a driver there is no p99"
         return (*seen, Visible("probe", False, why))

@@ -19,7 +19,7 @@ policy: Example = {
 }
 host: Example = {"memory_bytes": 8589934592, "cores": 4, "disk_bytes": 107374182400, "rotational": False}
 guardrail: Example = {"limit": 1.5, "hold_s": 60.0, "enabled": True}
-told_guardrail = {**guardrail, "meaning": "p99 is at most so many times what it was", "origin": "service"}
+told_guardrail = {**guardrail, "meaning": "p99 is at most `limit` times its baseline", "origin": "service"}
 window: Example = {"weekdays": ["sat", "sun"], "start": "02:00", "minutes": 120, "zone": "Europe/Berlin"}
 interval: Example = {"start": "2026-03-07T01:00:00Z", "end": "2026-03-07T03:00:00Z"}
 agent: Example = {

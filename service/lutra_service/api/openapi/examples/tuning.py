@@ -149,8 +149,8 @@ outcome: Example = {
 }
 looked_at: Example = {
     "sentence": "Fault: 269 temporary files with 1.74 GB in 1 h, 6.63 MB each, with work_mem = 4 MB.\n"
-    "Proposed: 1 change against what was found. 38 symptoms could be evaluated over 360 windows (1 h): 1 is strong. "
-    "No rule for this hardware asks for a change (6 settings compared, 2 set on purpose).",
+    "Proposed: 1 change to cure findings. 38 symptoms could be evaluated over 360 windows (1 h): 1 is strong. "
+    "No rule for this hardware requires a change (6 settings compared, 2 set on purpose).",
     "symptoms": 38,
     "shown": 1,
     "rules": 6,

@@ -47,7 +47,7 @@ def test_an_account_that_cannot_see_whether_the_server_is_a_replica_may_change_n
     found = engine.own.permissions(["max_connections"])
     assert found.changeable == frozenset()
     assert found.remedies == ("GRANT REPLICATION CLIENT ON *.* TO 'lutra'@'localhost';",)
-    assert "follows another one" in found.explanation
+    assert "is a replica" in found.explanation
     assert "1227" in found.explanation
 
 

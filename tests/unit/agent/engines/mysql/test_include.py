@@ -124,7 +124,7 @@ def test_what_stands_under_another_section_is_not_the_servers() -> None:
 def test_a_file_that_is_not_the_agents_own_is_named_and_left_alone(tmp_path: Path, more: str) -> None:
     file = tmp_path / "my.cnf"
     file.write_text(f"[mariadbd]\n{more}")
-    with pytest.raises(OSError, match="give the agent a file of its own") as refused:
+    with pytest.raises(OSError, match="give the agent a separate file") as refused:
         include.write(file, line("max_connections", "200"), 1.0)
     assert more.split("\n", 1)[0] in str(refused.value)
     assert file.read_text() == f"[mariadbd]\n{more}"

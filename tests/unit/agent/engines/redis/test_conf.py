@@ -40,7 +40,7 @@ def test_a_unit_in_a_file_is_what_its_product_takes_it_for() -> None:
 
 
 def test_what_no_line_can_hold_is_refused() -> None:
-    with pytest.raises(ValueError, match="hz: no line of the server's file holds"):
+    with pytest.raises(ValueError, match="hz: no line of the server's file contains"):
         REDIS.rewritten(b"", {"hz": "1\nrequirepass x"})
 
 

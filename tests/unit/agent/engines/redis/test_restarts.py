@@ -124,7 +124,7 @@ def test_a_server_that_cannot_save_is_undone_all_the_same(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("live", "file", "state", "why"),
     [
-        ({"dir": "/data"}, {"dir": "/elsewhere"}, {}, "names other data than the server has: dir"),
+        ({"dir": "/data"}, {"dir": "/elsewhere"}, {}, "names different data than the running server: dir"),
         ({"dir": "/data", "dbfilename": "a.rdb"}, {"dbfilename": "b.rdb", "dir": "."}, {}, "dbfilename"),
         ({}, {}, {"rdb_last_bgsave_status": "err"}, "its snapshot cannot be written"),
         ({"appendonly": "yes"}, {"appendonly": "YES"}, {"aof_last_write_status": "err"}, "its append-only file cannot"),

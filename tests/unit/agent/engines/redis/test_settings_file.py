@@ -53,7 +53,7 @@ def test_a_file_of_another_account_than_who_answers_is_not_written_and_the_way_o
         source = source_of(port)
         found = source.permissions(["maxmemory"])
         assert found.changeable == frozenset()
-        assert f"{record}: the server alone names this file" in found.explanation
+        assert f"{record}: only the server names this file" in found.explanation
         assert "database.config_file" in found.explanation
         with pytest.raises(ApplyRefused, match=r"database\.config_file"):
             change(source)

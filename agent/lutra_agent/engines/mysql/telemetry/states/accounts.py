@@ -36,7 +36,7 @@ GAUGES = frozenset({"counted", "open_from_afar", "open_here", "anonymous", "root
 class Accounts:
     name: str = "accounts"
     view: str = "table of accounts"
-    absent: str = "the agent's account may not read it: nothing is said of accounts"
+    absent: str = "the agent's account may not read it: accounts are not judged"
 
     def read(self, connection: Connection, status: Status) -> Reading | None:
         try:

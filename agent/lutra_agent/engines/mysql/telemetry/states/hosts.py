@@ -13,5 +13,5 @@ HOSTS = FromQuery(
     """SELECT IF(@@GLOBAL.performance_schema, COALESCE(SUM(SUM_CONNECT_ERRORS >= @@GLOBAL.max_connect_errors), 0), NULL)
 AS blocked FROM performance_schema.host_cache""",
     frozenset({"blocked"}),
-    absent="the agent's account may not read it: nothing is said of hosts that are turned away",
+    absent="the agent's account may not read it: blocked hosts are not judged",
 )

@@ -30,7 +30,7 @@ class LogReader:
         """Why the log gives no p99; empty where it does. Opens the file once."""
         found = _current_file(connection, data_dir, self._named)
         if found is None:
-            return "no log of this host is known to be the server's: name it as database.server_log"
+            return "no log on this host is proven to be the server's: name it as database.server_log"
         form, file = found
         if _read(connection, form).least_ms is None:
             return "the server logs no durations: set log_min_duration_sample and log_statement_sample_rate"
