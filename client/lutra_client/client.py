@@ -26,10 +26,11 @@ class Client(Calls[Blocking]):
             for database in client.databases.list():
                 print(database["name"], client.sessions.list(database["id"]).first())
 
-    Plain http is for loopback alone: elsewhere the token would travel in clear text. No proxy carries what is for this
-    machine. `ca_file` holds the authority that signed the service's certificate, in place of the usual ones. `http` is
-    an httpx client of your own, whose base URL is the service's, for proxies, other time limits, a network that you
-    trust: it is left as it is, and stays open. Every call may raise Problem with the service's words, and Unreachable.
+    Plain http is allowed only on loopback: elsewhere the token would travel in clear text. Requests to this machine
+    bypass every proxy. `ca_file` holds the authority that signed the service's certificate, instead of the usual ones.
+    `http` is your own httpx client with the service's base URL, for proxies, other time limits or a network that you
+    trust; it is used unchanged, and stays open. Every call may raise Problem (with the service's message) or
+    Unreachable.
     """
 
     def __init__(
@@ -42,9 +43,9 @@ class Client(Calls[Blocking]):
         ca_file: str | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        """`url` is this machine's service and `timeout_s` 60 where nothing is given. Raises ValueError for an address
-        or a token that is none, for plain http beyond loopback, a `ca_file` without certificates, and an `http` beside
-        what it has itself.
+        """`url` defaults to this machine's service and `timeout_s` to 60. Raises ValueError for an invalid address or
+        token, for plain http beyond loopback, for a `ca_file` without certificates, and for arguments that `http`
+        already has.
         """
         reached = _reached(httpx.Client, http, url, timeout_s, ca_file)
         super().__init__(Blocking(reached, retries or Retries(), _bearer(token), lent=http is not None))
@@ -57,7 +58,7 @@ class Client(Calls[Blocking]):
         return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
 
     def close(self) -> None:
-        """Close its connections; those of an `http` of your own stay open."""
+        """Close its connections; those of your own `http` stay open."""
         if not self.driver.lent:
             self.driver.http.close()
 
@@ -69,7 +70,7 @@ class Client(Calls[Blocking]):
 
 
 class AsyncClient(Calls[Awaiting]):
-    """The same for asyncio: each call is awaited, each list is gone through with `async for`."""
+    """The same for asyncio: calls are awaited, and lists are iterated with `async for`."""
 
     def __init__(
         self,
@@ -91,7 +92,7 @@ class AsyncClient(Calls[Awaiting]):
         return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
 
     async def close(self) -> None:
-        """Close its connections; those of an `http` of your own stay open."""
+        """Close its connections; those of your own `http` stay open."""
         if not self.driver.lent:
             await self.driver.http.aclose()
 

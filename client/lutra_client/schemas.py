@@ -498,7 +498,7 @@ class EventAnswer(TypedDict):
 
 
 class FailureAnswer(TypedDict):
-    """Why a recommendation came to nothing, or was undone."""
+    """Why a recommendation was not carried out, or was undone."""
 
     code: Literal[
         "memory_budget_exceeded",
@@ -543,11 +543,11 @@ class FailureAnswer(TypedDict):
         "server_replaced",
         "unknown",
     ]
-    """What a program goes by."""
+    """The code, for programs."""
     message: str
-    """For people, often with the words of an agent or a server; may be empty."""
+    """The message for people, often in the words of an agent or a server; may be empty."""
     by: Literal["agent", "service", "worker", "operator"]
-    """Who ended it: its agent, with its guards and its server; the service; who computed it; an operator."""
+    """The party that ended it: its agent (with its guards and its server), the service, the worker, or an operator."""
 
 
 class FinalistAnswer(TypedDict):
@@ -1737,7 +1737,7 @@ class RecommendationAnswer(TypedDict):
     failed: str | None
     """Why nothing was measured, once that is certain."""
     failure: FailureAnswer | None
-    """Why it was rejected, withdrawn, refused or undone, or failed; null where it was not."""
+    """Why it was rejected, withdrawn, refused or undone, or failed; null if it was not."""
     error: str | None
     """The failure in one line, for people; also set if somebody rejected it without a reason."""
     reason: str | None

@@ -354,7 +354,7 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
     """The rows of a pandas frame, or of a list of rows by column, without what is missing. Raises TypeError."""
     rows = table.to_dict("records") if hasattr(table, "to_dict") else table
     if isinstance(rows, Mapping | str) or not all(isinstance(row, Mapping) for row in rows):
-        raise TypeError(f"a pandas frame or a list of rows is wanted, as [{{…}}], got {table!r:.80}")
+        raise TypeError(f"expected a pandas frame or a list of rows, as [{{…}}], got {table!r:.80}")
     return [{str(n): v for n, v in row.items() if v is not None and v == v} for row in rows]  # NaN differs from itself
 
 

@@ -128,7 +128,7 @@ class UnitOfWork:
     def conclude(self) -> None:
         """Carry out now what follows from the facts until now, for whoever reads it in the same transaction."""
         if self.news.facts:
-            assert self._follow is not None, "this store was made without what follows from facts"
+            assert self._follow is not None, "this store was made without consequences"
             self._follow(self)
 
 

@@ -143,7 +143,7 @@ def test_a_frame_is_predicted_as_a_frame() -> None:
     assert model.predict(asked[:0])["qps.median"].shape == (0,)
     with pytest.raises(InvalidConfiguration, match="row 0: no value of jit"):
         model.predict(asked.drop(columns="jit"))
-    with pytest.raises(TypeError, match="a list of rows is wanted"):
+    with pytest.raises(TypeError, match="a list of rows"):
         model.predict({"jit": "on"})  # type: ignore[call-overload]
 
 
