@@ -62,7 +62,7 @@ def test_what_failed_is_told_as_failed_and_kept_away_from() -> None:
             tuner.tell(asked, {"loss": loss(asked), "seconds": 1.0})
     assert all(o.failure for o in tuner.history.observations if float(o.configuration["x"]) > 1)
     assert float(tuner.best().configuration["x"]) <= 1
-    with pytest.raises(ValueError, match="tell what was measured, or the failure"):
+    with pytest.raises(ValueError, match="give either measurements or a failure"):
         tuner.tell(tuner.ask())
 
 
