@@ -154,10 +154,12 @@ class TestDocuments:
         assert without == {part.option for part in PARTS}
 
     def test_the_names_of_our_own_parts_are_those_of_the_tables(self) -> None:
+        from lutra_models.gp.kernels.shapes import KERNELS
         from lutra_models.gp.search.acquisition import ACQUISITIONS
         from lutra_models.gp.surrogate.table import SURROGATES
 
-        assert [p.ours for p in PARTS] == [tuple(s.name for s in SURROGATES), tuple(a.name for a in ACQUISITIONS)]
+        tables: list[tuple[Any, ...]] = [SURROGATES, KERNELS, ACQUISITIONS]
+        assert [p.ours for p in PARTS] == [tuple(one.name for one in table) for table in tables]
 
 
 def test_the_next_recommendation_is_the_new_champions_and_each_names_its_own(
