@@ -158,9 +158,8 @@ class TestDocuments:
         from lutra_models.gp.search.acquisition import ACQUISITIONS
         from lutra_models.gp.surrogate.table import SURROGATES
 
-        assert [p.ours for p in PARTS] == [
-            tuple(one.name for one in own) for own in (SURROGATES, KERNELS, ACQUISITIONS)
-        ]
+        tables: list[tuple[Any, ...]] = [SURROGATES, KERNELS, ACQUISITIONS]
+        assert [p.ours for p in PARTS] == [tuple(one.name for one in table) for table in tables]
 
 
 def test_the_next_recommendation_is_the_new_champions_and_each_names_its_own(
