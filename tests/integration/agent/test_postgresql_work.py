@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from lutra_agent.engines.postgresql.telemetry.collect import EVERY
+from lutra_agent.engines.postgresql.telemetry.upkeep.sequences import SEQUENCES
 from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.waiting import until
@@ -108,6 +109,27 @@ def test_a_sequence_is_counted_against_the_type_of_its_column(shop: ScratchPostg
     shop.sql("ALTER TABLE bill ALTER id TYPE bigint")
     shop.sql("ALTER SEQUENCE bill_id_seq AS bigint")
     assert row(shop, "sequences")["used_share"] < 0.1
+
+
+def test_sequences_that_the_account_may_not_read_are_not_judged_until_they_are_granted(shop: ScratchPostgres) -> None:
+    shop.sql("CREATE ROLE watcher")
+    try:
+        with psycopg.connect(shop.conninfo(), autocommit=True) as watching:
+            watching.execute("SET ROLE watcher")
+
+            def told() -> tuple[bool, float | None]:
+                (may,) = watching.execute(f"SELECT {SEQUENCES.right}".encode()).fetchone() or (None,)
+                (share, _) = watching.execute(str(SEQUENCES.query(15)).encode()).fetchone() or (None, None)
+                return may, share
+
+            assert told() == (False, None)
+            shop.sql(SEQUENCES.grant.format(account="watcher"))
+            may, share = told()
+            assert may
+            assert share is not None
+    finally:
+        shop.sql("DROP OWNED BY watcher")
+        shop.sql("DROP ROLE watcher")
 
 
 def test_a_sequence_that_is_being_changed_holds_nobody_up(shop: ScratchPostgres) -> None:
