@@ -23,8 +23,9 @@ PROCESS = """
 import os, subprocess, sys
 from pathlib import Path
 def test_it():
-    sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
-    left = subprocess.Popen(sleeper, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    sleeper = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
+    left = subprocess.Popen(sleeper, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    left.stdout.readline()  # until then the kernel may not have its command and environment yet
     Path(os.environ["TOLD"]).write_text(str(left.pid))
 """
 FOLDER = """
@@ -47,7 +48,7 @@ def test_a_run_that_leaves_a_process_fails_and_names_it(tmp_path: Path, spread: 
     pid = int((tmp_path / "told").read_text())
     os.kill(pid, 9)
     assert done.returncode == 1
-    assert f"process {pid}: {sys.executable} -c import time; time.sleep(600)" in done.stdout
+    assert f"process {pid}: {sys.executable} -c import time; print(flush=True); time.sleep(600)" in done.stdout
 
 
 def test_a_run_that_leaves_a_folder_fails_and_names_it(tmp_path: Path) -> None:
