@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from tests.support.engines import a_database
 from tests.support.fleet import Fleet, a_fleet
 from tests.support.served import UNHURRIED, Served
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 LOADING = ("text/html", "application/javascript")
@@ -122,6 +122,11 @@ def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fl
 
 @pytest.mark.thorough
 def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet, kernel: KernelManager) -> None:
+    # A session that never rests would leave scores no time on a slow machine.
+    for version in (fleet.champion, fleet.better, fleet.absurd):
+        path = f"/v1/models/{version}"
+        fleet.served.api.take("POST", f"{path}/score")
+        assert until(lambda at=path: fleet.served.api.take("GET", at)["scoring"]["state"] == "done")
     with fleet.members["till"].at_work():
         told = run("05_promote", kernel)
     assert told.charts == 2
