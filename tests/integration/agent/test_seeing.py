@@ -394,7 +394,7 @@ def test_a_reinstalled_agent_is_not_taken_for_the_old_one(
 def test_the_gate_closes_while_the_database_is_down_and_opens_again(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
-    made = config(own_postgres, service.url, tmp_path / "state", mode="observe")
+    made = config(own_postgres, service.url, tmp_path / "state", mode="observe", agent={"restart_warmup_s": 1})
     with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: any(r.window for r in service.reports))
         own_postgres.stop()
