@@ -19,7 +19,7 @@ from lutra_models import History, Objective, Observation
 from lutra_models.gp import Snapshot, fit
 from lutra_models.gp.memory.workload import Workload
 from lutra_models.metrics import Goal
-from lutra_service.app.imports import public
+from lutra_service.app.workloads.imports import public_tables
 
 from benchmarks.memory.fleet import ALIKE, TABLES, Variation, engine_of
 from benchmarks.memory.gain import KEY, LATER, RESULTS, Choose, Memory, Run, table_of, target_task
@@ -82,7 +82,7 @@ def _choice(rule: Rule, target: str) -> Choose:
 
 def public_workloads(goal: Goal) -> list[Remembered]:
     """Each public table as it is remembered, of one metric: its rate, or what that is the reciprocal of."""
-    names = [Path(t.file).stem for t in public.listed(public.folder())]
+    names = [Path(t.file).stem for t in public_tables.listed(public_tables.folder())]
     return [_remembered(name, goal) for name in names]
 
 
@@ -107,12 +107,12 @@ def _fitted(name: str, goal: Goal) -> dict[str, Any]:
     return model.snapshot.to_dict()
 
 
-_READ: list[public.Read] = []
+_READ: list[public_tables.Read] = []
 
 
-def _read() -> list[public.Read]:
+def _read() -> list[public_tables.Read]:
     if not _READ:
-        _READ.extend(public.read(public.folder()))
+        _READ.extend(public_tables.read(public_tables.folder()))
     return _READ
 
 

@@ -26,7 +26,7 @@ from lutra_models.gp.memory.certainty import RATE, chances
 from lutra_models.gp.memory.effects import ENDS, Effect
 from lutra_models.gp.memory.workload import Lesson, Workload
 from lutra_models.gp.space.encoding import Encoding
-from lutra_service.app.imports import public
+from lutra_service.app.workloads.imports import public_tables
 
 from benchmarks.memory.gain import RESULTS
 from benchmarks.tuning.options import Progress
@@ -46,7 +46,12 @@ RULES: dict[str, Rule] = {"certain": lambda e: e.certain, "span": lambda e: bool
 @click.option("--results", type=click.Path(file_okay=False, path_type=Path), default=RESULTS)
 def effects_command(pairs: int, shuffles: int, results: Path) -> None:
     """Ask each half of a table about what the other one is certain of, and shuffled tables of what they are."""
-    measured(results, {Path(r.table.file).stem: r.history for r in public.read(public.folder())}, pairs, shuffles)
+    measured(
+        results,
+        {Path(r.table.file).stem: r.history for r in public_tables.read(public_tables.folder())},
+        pairs,
+        shuffles,
+    )
 
 
 def measured(results: Path, histories: dict[str, History], pairs: int, shuffles: int) -> None:

@@ -32,8 +32,8 @@ from lutra_models.digest import fingerprint
 from lutra_models.gp.memory.workload import Workload
 from lutra_models.gp.options import DEFAULT
 from lutra_models.lifecycle import RecommendationKind, RecommendationState
-from lutra_service.app.consequences.follow import follow
-from lutra_service.app.memory import choose
+from lutra_service.app.tuning.consequences.follow import follow
+from lutra_service.app.workloads import choose
 from lutra_service.db import migrate
 from lutra_service.db.schema import records
 from lutra_service.db.schema.engine import make_engine

@@ -18,7 +18,7 @@ import click
 import numpy as np
 from lutra_models import Observation
 from lutra_models.metrics import Objective
-from lutra_service.app.imports.workload import MODELLED, sampled
+from lutra_service.app.workloads.imports.workload import MODELLED, sampled
 
 from benchmarks.tuning.tables import Table, from_history, join_order, sysbench, sysbench_few, tuna
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 from lutra_models.gp.options import DEFAULT
-from lutra_service.app.memory import learned
+from lutra_service.app.workloads import lessons
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
@@ -85,11 +85,11 @@ def _fill(store: Store, first: int, count: int) -> None:
     names = sorted(name for name in TABLES if engine_of(name) == "mysql")
     for i in range(first, first + count):
         history = Variation(names[i % len(names)], 10_000 + i).history()
-        store.write(partial(learned.imported, history=history, engine="mysql", name=f"set {i}"))
+        store.write(partial(lessons.imported, history=history, engine="mysql", name=f"set {i}"))
 
 
 def _done(store: Store) -> int:
-    want = learned.fitted_with(DEFAULT.fingerprint)
+    want = lessons.fitted_with(DEFAULT.fingerprint)
     return store.read(lambda unit: unit.workloads.extent()[0] - unit.workloads.count_unfitted(want))
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 from lutra_models import serial
 from lutra_models.wire import Report
-from lutra_service.app.consequences.follow import follow
 from lutra_service.app.databases import server_state
-from lutra_service.app.recommendations import directives
 from lutra_service.app.reports import intake
+from lutra_service.app.tuning.consequences.follow import follow
+from lutra_service.app.tuning.deliver import directives
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store

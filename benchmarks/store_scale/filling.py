@@ -8,7 +8,7 @@ from functools import partial
 from lutra_models.history import TuningSession
 from lutra_models.metrics import Objective
 from lutra_service.app.databases.registration import register
-from lutra_service.app.sessions.sessions import open_session
+from lutra_service.app.tuning.session.sessions import open_session
 from lutra_service.db.store import Store
 from sqlalchemy import Engine, text
 

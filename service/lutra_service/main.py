@@ -13,11 +13,11 @@ from lutra_service.api.http import problems
 from lutra_service.api.http.access_log import AccessLog
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.notifier import Notifier
-from lutra_service.app.consequences.follow import follow
 from lutra_service.app.jobs.executor import Compute
 from lutra_service.app.jobs.training_thread import TrainingThread
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.app.retention.thread import RetentionThread
+from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store

@@ -36,7 +36,7 @@ from lutra_models import extensions
 from lutra_models.gp import documents
 from lutra_models.gp.options import DEFAULT
 from lutra_models.lifecycle import NOT_COMPUTED
-from lutra_service.app.imports.mapping import ColumnMapping
+from lutra_service.app.workloads.imports.mapping import ColumnMapping
 
 from tests.docs.pages import ROOT, Block, blocks, pages
 from tests.support.engines import missing

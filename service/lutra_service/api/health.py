@@ -15,8 +15,8 @@ from lutra_service.api.http.access import Access
 from lutra_service.api.http.body import Answer
 from lutra_service.api.http.deps import StoreDep
 from lutra_service.app.access.tokens import Principal
-from lutra_service.app.lifecycle import figures
-from lutra_service.app.lifecycle.figures import Figures
+from lutra_service.app.databases import figures
+from lutra_service.app.databases.figures import Figures
 from lutra_service.common.telemetry import counter, exposition, gauge
 from lutra_service.db.store import Store, StoreAway
 

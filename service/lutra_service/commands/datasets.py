@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from lutra_models.catalog import LiveSettings
     from lutra_models.metrics import Goal
 
-    from lutra_service.app.imports.mapping import ColumnMapping
-    from lutra_service.app.imports.raw import RawRow
-    from lutra_service.app.imports.workload import Workload
     from lutra_service.app.observations.tables import Format
+    from lutra_service.app.workloads.imports.mapping import ColumnMapping
+    from lutra_service.app.workloads.imports.raw import RawRow
+    from lutra_service.app.workloads.imports.workload import Workload
 
 MOMENT = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"))
 A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -42,7 +42,7 @@ def export(
     **of: Any,
 ) -> None:
     """Write all observations, with the settings that were active, as GET /v1/observations does."""
-    from lutra_service.app.observations.selected import require_known, selected
+    from lutra_service.app.observations.selection import require_known, selected
     from lutra_service.app.observations.tables import encoded
     from lutra_service.commands.opening import opened
     from lutra_service.db.schema.records import Selection
@@ -111,8 +111,8 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
     """
     from lutra_models.errors import LutraError, printable
 
-    from lutra_service.app.imports.workload import keep, question
-    from lutra_service.app.memory.learned import lesson
+    from lutra_service.app.workloads.imports.workload import keep, question
+    from lutra_service.app.workloads.lessons import lesson
     from lutra_service.commands.opening import check_schema, opened
     from lutra_service.common.settings import Settings
     from lutra_service.workers.maker import make_worker
@@ -146,9 +146,9 @@ def _workload(source: Path, goal: Goal, **given: Any) -> tuple[Workload, dict[st
     """With the columns that were not read, each with the reason, and how many rows were left out."""
     from lutra_models.metrics import Objective
 
-    from lutra_service.app.imports import mapping as meaning
-    from lutra_service.app.imports.parsed import observations
-    from lutra_service.app.imports.workload import Workload, sampled
+    from lutra_service.app.workloads.imports import mapping as meaning
+    from lutra_service.app.workloads.imports.parse import observations
+    from lutra_service.app.workloads.imports.workload import Workload, sampled
 
     objective = Objective(given["metric"], goal)
     mapping = meaning.mapping_of(given["mapping"])
@@ -168,10 +168,10 @@ def _live(source: Path, rows: Sequence[RawRow], mapping: ColumnMapping, given: M
     from lutra_models.catalog.units import parse_number
     from lutra_models.server import Host
 
-    from lutra_service.app.imports.mapping import told_by
-    from lutra_service.app.imports.parsed import circumstance
-    from lutra_service.app.imports.raw import Broken
-    from lutra_service.app.imports.workload import unread_server
+    from lutra_service.app.workloads.imports.mapping import told_by
+    from lutra_service.app.workloads.imports.parse import circumstance
+    from lutra_service.app.workloads.imports.raw import Broken
+    from lutra_service.app.workloads.imports.workload import unread_server
 
     def said(option: str, name: str) -> Any:
         """Raises Broken where nobody says it."""
@@ -187,7 +187,7 @@ def _live(source: Path, rows: Sequence[RawRow], mapping: ColumnMapping, given: M
 
 def _format_of(source: Path) -> str:
     """Raises Broken where its name tells none."""
-    from lutra_service.app.imports.raw import Broken
+    from lutra_service.app.workloads.imports.raw import Broken
 
     if source.is_dir():
         return "ottertune"
@@ -200,9 +200,9 @@ def _format_of(source: Path) -> str:
 
 def _rows(source: Path, format_: str, known: Callable[[], Collection[str]]) -> list[RawRow]:
     """`known` gives the settings that are taken of a dump of all. Raises Broken."""
-    from lutra_service.app.imports import csv_file, exported, json_files, json_lines, parquet_file
-    from lutra_service.app.imports.mapping import titles_of
-    from lutra_service.app.imports.raw import Broken
+    from lutra_service.app.workloads.imports import csv_file, exported, json_files, json_lines, parquet_file
+    from lutra_service.app.workloads.imports.mapping import titles_of
+    from lutra_service.app.workloads.imports.raw import Broken
 
     if format_ == "ottertune":
         return json_files.ottertune(source, known())

@@ -11,7 +11,7 @@ import click
 from lutra_models.errors import printable
 
 if TYPE_CHECKING:
-    from lutra_service.app.models.versions import Form
+    from lutra_service.app.model_versions.versions import Form
     from lutra_service.db.schema.records import ModelVersion
     from lutra_service.db.store import UnitOfWork
 
@@ -39,8 +39,8 @@ def models() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def list_models(as_json: bool) -> None:
     """List the model versions, newest first. An asterisk marks the serving version."""
-    from lutra_service.app.models.serving import missing, serving
-    from lutra_service.app.models.suite import Suite, suite_of
+    from lutra_service.app.model_versions.serving import missing, serving
+    from lutra_service.app.model_versions.suite import Suite, suite_of
     from lutra_service.commands.opening import opened
 
     def read(unit: UnitOfWork) -> tuple[list[tuple[ModelVersion, Suite]], str]:
@@ -69,7 +69,7 @@ def options(model_id: str | None) -> None:
     A comment above each option gives its meaning, its range, and its default if that differs from the value.
     `register` reads the same document; options that it does not name keep their default.
     """
-    from lutra_service.app.models.serving import document
+    from lutra_service.app.model_versions.serving import document
     from lutra_service.commands.opening import opened
 
     with opened() as store:
@@ -83,7 +83,7 @@ def options(model_id: str | None) -> None:
 @click.option("--note", default="", help="The reason, in one sentence.")
 def register(file: Path, name: str, note: str) -> None:
     """Register the options in FILE (TOML, or JSON if it ends in .json) as a candidate, and print its id."""
-    from lutra_service.app.models import versions
+    from lutra_service.app.model_versions import versions
     from lutra_service.commands.opening import opened
     from lutra_service.common.settings import Settings
     from lutra_service.workers.maker import candidate_worker
@@ -141,7 +141,7 @@ def shadow(model_id: str, off: bool) -> None:
 
     It does not change recommendations. `lutra models show` compares both on the measurements that follow.
     """
-    from lutra_service.app.models import versions
+    from lutra_service.app.model_versions import versions
     from lutra_service.commands.opening import opened
 
     with opened() as store:
@@ -155,7 +155,7 @@ def shadow(model_id: str, off: bool) -> None:
 @click.option("--by-rule", is_flag=True, help="Promote only if `lutra models show` says that the version is better.")
 def promote(model_id: str, by_rule: bool) -> None:
     """Let MODEL_ID (mv_…) serve from the next recommendation on."""
-    from lutra_service.app.models import versions
+    from lutra_service.app.model_versions import versions
     from lutra_service.commands.opening import opened
 
     with opened() as store:
@@ -165,7 +165,7 @@ def promote(model_id: str, by_rule: bool) -> None:
 @models.command()
 def rollback() -> None:
     """Let the previous champion serve again."""
-    from lutra_service.app.models import versions
+    from lutra_service.app.model_versions import versions
     from lutra_service.commands.opening import opened
 
     with opened() as store:
@@ -176,7 +176,7 @@ def rollback() -> None:
 @click.argument("model_id")
 def retire(model_id: str) -> None:
     """Retire the candidate MODEL_ID (mv_…). It can still be promoted later."""
-    from lutra_service.app.models import versions
+    from lutra_service.app.model_versions import versions
     from lutra_service.commands.opening import opened
 
     with opened() as store:
@@ -187,8 +187,8 @@ def _side_by_side(unit: UnitOfWork, model_id: str) -> str:
     """The suite, the scorecards of this version and of the champion, what the shadow saw, and what follows."""
     from lutra_models.scores.card import PLAYED, SHOWN
 
-    from lutra_service.app.models.compared import in_shadow
-    from lutra_service.app.models.suite import suite_of
+    from lutra_service.app.model_versions.comparison import in_shadow
+    from lutra_service.app.model_versions.suite import suite_of
 
     version, champion = unit.models.get(model_id), unit.models.champion()
     suite, seen = suite_of(unit, version), in_shadow(unit, model_id)
@@ -207,7 +207,7 @@ def _side_by_side(unit: UnitOfWork, model_id: str) -> str:
 
 def _beside(unit: UnitOfWork, version: ModelVersion) -> list[str]:
     """What each source says of it beside the champion, and whether the rule promotes it."""
-    from lutra_service.app.models.compared import beside_champion
+    from lutra_service.app.model_versions.comparison import beside_champion
 
     found = beside_champion(unit, version)
     if found is None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 from lutra_models.errors import LutraError, printable
 
-from lutra_service.app.consequences.follow import follow
+from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.common.settings import Settings
 from lutra_service.db import migrate

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from lutra_service.app.imports.public import Read
-    from lutra_service.app.memory.learned import Outcome
+    from lutra_service.app.workloads.imports.public_tables import Read
+    from lutra_service.app.workloads.lessons import Outcome
 
 
 @click.command()
@@ -21,8 +21,8 @@ def public() -> None:
     """
     from lutra_models.errors import LutraError
 
-    from lutra_service.app.imports.public import folder, keep, read
     from lutra_service.app.jobs.training import Training
+    from lutra_service.app.workloads.imports.public_tables import folder, keep, read
     from lutra_service.commands.opening import check_schema, opened
     from lutra_service.commands.train import Teller
     from lutra_service.common.settings import Settings

@@ -13,7 +13,7 @@ from lutra_service.api.databases.server_state_schemas import SettingAnswer, Wind
 from lutra_service.api.databases.symptom_schemas import AcceptedAnswer, EpisodeAnswer
 from lutra_service.app.databases.guardrails import Maintenance, Rail, rails
 from lutra_service.app.databases.server_state import Setting
-from lutra_service.app.reports import welcome
+from lutra_service.app.reports import reporters
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Accepted, Database, Event, Finding, StoredReport
 
@@ -24,7 +24,7 @@ WINDOW = "win_"
 def database(record: Database, now: datetime) -> DatabaseAnswer:
     agent = record.agent_status
     if agent is not None:
-        agent = {**agent, "problems": [*welcome.problems(record, now), *agent.get("problems", ())]}
+        agent = {**agent, "problems": [*reporters.problems(record, now), *agent.get("problems", ())]}
     return DatabaseAnswer.model_validate(
         {
             "id": record.id,

@@ -10,10 +10,10 @@ from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer, WorkloadHistoryAnswer
-from lutra_service.app.memory.alike import nearest
-from lutra_service.app.memory.learned import measured, shown
-from lutra_service.app.models import serving
-from lutra_service.app.observations.selected import require_engine
+from lutra_service.app.model_versions import serving
+from lutra_service.app.observations.selection import require_engine
+from lutra_service.app.workloads.lessons import measured, shown
+from lutra_service.app.workloads.similar import nearest
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Workload
 from lutra_service.db.store import UnitOfWork

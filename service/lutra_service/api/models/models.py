@@ -13,7 +13,7 @@ from lutra_service.api.http.deps import IdempotencyDep, MakesCandidates, Page, P
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.models import schemas, views
 from lutra_service.app.jobs import past_sessions
-from lutra_service.app.models import serving, versions
+from lutra_service.app.model_versions import serving, versions
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelVersion
 from lutra_service.db.store import Store, UnitOfWork

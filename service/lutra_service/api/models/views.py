@@ -5,8 +5,8 @@ from __future__ import annotations
 from lutra_models.scores.promotion import Judged
 
 from lutra_service.api.models.schemas import BesideChampionAnswer, ModelAnswer, ModelDetailAnswer, ScoringAnswer
-from lutra_service.app.models import compared, serving
-from lutra_service.app.models.suite import Suite, suite_of
+from lutra_service.app.model_versions import comparison, serving
+from lutra_service.app.model_versions.suite import Suite, suite_of
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelJob, ModelVersion
 from lutra_service.db.store import UnitOfWork
@@ -29,13 +29,13 @@ def detail(unit: UnitOfWork, record: ModelVersion) -> ModelDetailAnswer:
             "data": record.data,
             "options": serving.options_of(record).to_dict(),
             "scoring": None if job is None else scoring(job),
-            "in_shadow": compared.in_shadow(unit, record.id),
-            "beside_champion": _beside(compared.beside_champion(unit, record)),
+            "in_shadow": comparison.in_shadow(unit, record.id),
+            "beside_champion": _beside(comparison.beside_champion(unit, record)),
         }
     )
 
 
-def _beside(found: compared.Beside | None) -> BesideChampionAnswer | None:
+def _beside(found: comparison.Beside | None) -> BesideChampionAnswer | None:
     if found is None:
         return None
     return BesideChampionAnswer.model_validate(

@@ -16,7 +16,7 @@ from lutra_service.api.observations.export import Export, JsonLines
 from lutra_service.api.observations.schemas import ObservationAnswer
 from lutra_service.app.access import tokens
 from lutra_service.app.access.tokens import Principal
-from lutra_service.app.observations.selected import require_known, selected
+from lutra_service.app.observations.selection import require_known, selected
 from lutra_service.app.observations.tables import Format, encoded
 from lutra_service.db.schema.records import Selection
 from lutra_service.db.store import Store

@@ -10,7 +10,7 @@ from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import prediction_schemas as schemas
 from lutra_service.api.recommendations import views
 from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.recommendations.what_if import WhatIf, what_if
+from lutra_service.app.tuning.propose.what_if import WhatIf, what_if
 from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["predictions"])

@@ -24,7 +24,8 @@ from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import schemas, views
 from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
 from lutra_service.app.access import tokens
-from lutra_service.app.recommendations import decide, request
+from lutra_service.app.tuning import decide
+from lutra_service.app.tuning.propose import request
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation
 from lutra_service.db.store import UnitOfWork

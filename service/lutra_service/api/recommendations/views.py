@@ -5,9 +5,11 @@ from __future__ import annotations
 from lutra_service.api.recommendations.prediction_schemas import ForLoadAnswer, NotKnownAnswer, PredictionsAnswer
 from lutra_service.api.recommendations.schemas import RecommendationAnswer
 from lutra_service.app.access import audit
-from lutra_service.app.lifecycle import withdrawal
-from lutra_service.app.recommendations import change_set, directives, provenance, trial_record
-from lutra_service.app.recommendations.what_if import ForLoad, NotKnown, WhatIf
+from lutra_service.app.tuning.admit import change_set
+from lutra_service.app.tuning.deliver import directives, withdrawal
+from lutra_service.app.tuning.propose import provenance
+from lutra_service.app.tuning.propose.what_if import ForLoad, NotKnown, WhatIf
+from lutra_service.app.tuning.record import trial_record
 from lutra_service.common import serialize
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation

@@ -11,10 +11,10 @@ from lutra_models.wire import Directive, Identifier, Receipt, Report
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import NotifierDep, StoreDep, WaitSeconds
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.app.lifecycle.directive_holder import Holder
-from lutra_service.app.recommendations import directives
-from lutra_service.app.reports import welcome
+from lutra_service.app.reports import reporters
 from lutra_service.app.reports.writer import ReportWriter
+from lutra_service.app.tuning.deliver import directives
+from lutra_service.app.tuning.deliver.directive_holder import Holder
 from lutra_service.common.telemetry import REPORTS
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["agents"])
@@ -61,7 +61,7 @@ async def get_directive(
 
     def look() -> Directive | None:
         if holder is not None:
-            welcome.verify_welcome(stored.read(lambda unit: unit.databases.get(database)), holder, stored.now())
+            reporters.verify_welcome(stored.read(lambda unit: unit.databases.get(database)), holder, stored.now())
         found, given = stored.read(lambda unit: directives.current(unit, unit.databases.get(database), holder))
         if found is None or given:
             return found

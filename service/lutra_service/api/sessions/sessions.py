@@ -19,9 +19,9 @@ from lutra_service.api.sessions import schemas, views
 from lutra_service.api.sessions.csv import trials_csv
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.app.recommendations import histories
-from lutra_service.app.sessions import known_metrics, sessions
-from lutra_service.app.sessions.progress import progress, trials
+from lutra_service.app.tuning.record import histories
+from lutra_service.app.tuning.session import known_metrics, sessions
+from lutra_service.app.tuning.session.progress import progress, trials
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 

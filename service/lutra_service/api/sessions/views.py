@@ -9,10 +9,10 @@ from lutra_models.verification import Finalist, Gain, gains, gains_by_load, verd
 
 from lutra_service.api.databases.views import event
 from lutra_service.api.sessions.schemas import FinalistAnswer, SessionAnswer, TrialAnswer, VerificationAnswer
-from lutra_service.app.memory import leaning
-from lutra_service.app.recommendations import trial_record
-from lutra_service.app.recommendations.verification import Verification
-from lutra_service.app.sessions.progress import Progress
+from lutra_service.app.tuning.record import trial_record
+from lutra_service.app.tuning.record.verification import Verification
+from lutra_service.app.tuning.session.progress import Progress
+from lutra_service.app.workloads import benefit
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation
 
@@ -80,7 +80,7 @@ def _leaning(found: Comparison) -> Document | None:
         "high": found.high,
         "level": found.level,
         "verdict": found.verdict,
-        "sentence": leaning.sentence(found),
+        "sentence": benefit.sentence(found),
     }
 
 

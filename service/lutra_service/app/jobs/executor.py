@@ -16,10 +16,11 @@ from functools import partial
 
 from lutra_models.errors import LutraError
 
+from lutra_service.app.tuning.result import expiry
 from lutra_service.app.databases import findings
 from lutra_service.app.jobs import lease, model_jobs
-from lutra_service.app.jobs.line import Line
-from lutra_service.app.jobs.turns import Turns
+from lutra_service.app.jobs.fair_queue import Turns
+from lutra_service.app.jobs.kinds import Line
 from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS
@@ -177,9 +178,9 @@ class Compute:
             self._store.write(partial(line.renew, held=held, lease_s=self._settings.lease_s))
             for id_ in self._store.read(partial(line.withdrawn, held=held)):
                 self._kill(id_)
-        for id_ in self._store.read(lease.overdue):
+        for id_ in self._store.read(expiry.overdue):
             try:
-                self._store.write(partial(lease.end_overdue, id_=id_))
+                self._store.write(partial(expiry.end_overdue, id_=id_))
             except Exception:
                 log.exception("%s waited too long and could not be ended", id_)
         findings.look(self._store)

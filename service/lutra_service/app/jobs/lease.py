@@ -6,22 +6,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from lutra_models.errors import ApplyCode, ComputeCode, Failure, FailureCode, LutraError, MeasureCode, Party
+from lutra_models.errors import ComputeCode, Failure, LutraError, Party
 from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.jobs import answers, former, results
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.jobs import fallback_version, results
 from lutra_service.app.jobs.job import Job
-from lutra_service.app.lifecycle import directive_holder, withdrawal
-from lutra_service.app.memory import learned
-from lutra_service.app.recommendations.admission import admitted, known_to_run
+from lutra_service.app.tuning.admit.admission import admitted, known_to_run
+from lutra_service.app.tuning.propose import answers
+from lutra_service.app.workloads import lessons
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
-MEASUREMENT_LATE = timedelta(hours=2)
 
 
 def waiting(unit: UnitOfWork, busy: Collection[str] = ()) -> list[Waiting]:
@@ -45,7 +44,7 @@ def job(unit: UnitOfWork, id_: str) -> Job:
 def checked(result: Document, request: Mapping[str, Any]) -> Document:
     """The answer, with what the session has taught so far. Raises InvalidAnswer."""
     answer = results.checked(result, request)
-    return {**answer, "lesson": learned.lesson(request, answer["snapshot"])} if answer["snapshot"] else answer
+    return {**answer, "lesson": lessons.lesson(request, answer["snapshot"])} if answer["snapshot"] else answer
 
 
 def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
@@ -97,7 +96,7 @@ def _give_up(unit: UnitOfWork, id_: str, failure: Failure) -> None:
     if found is None:
         return
     recommendation, _ = found
-    if failure.code.is_not_installed and former.takes_over(unit, recommendation, failure):
+    if failure.code.is_not_installed and fallback_version.takes_over(unit, recommendation, failure):
         return
     unit.recommendations.step(recommendation, State.FAILED, SERVICE, failure=failure, lease_until=None)
 
@@ -111,31 +110,6 @@ def renew(unit: UnitOfWork, held: Sequence[str], lease_s: float) -> None:
     unit.recommendations.renew(held, unit.now + timedelta(seconds=lease_s))
 
 
-def overdue(unit: UnitOfWork) -> list[str]:
-    """What waited too long: approvals that expired or were never answered, changes whose measurement never came."""
-    late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE, unit.now - directive_holder.SILENCE)
-    return [row.id for row in late if row.state != State.APPLIED or _awaits_its_measurement(unit, row)]
-
-
-def end_overdue(unit: UnitOfWork, id_: str) -> None:
-    """End one of those, where it still is one."""
-    unit.databases.lock(unit.recommendations.get(id_).database_id)
-    if id_ not in overdue(unit):
-        return
-    row = unit.recommendations.get(id_)
-    if withdrawal.is_given(row):
-        withdrawal.end_unanswered(unit, row)
-    else:
-        to, code, message = _lapsed(row)
-        unit.recommendations.step(row, to, SERVICE, failure=Failure(code, message, Party.SERVICE))
-
-
-def _lapsed(row: Recommendation) -> tuple[State, FailureCode, str]:
-    if row.state == State.APPLIED:
-        return State.FAILED, MeasureCode.NO_MEASUREMENT, "no measurement came"
-    return State.EXPIRED, ApplyCode.EXPIRED, ""
-
-
 def _computing(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Session | None] | None:
     unit.databases.lock(unit.recommendations.get(id_).database_id)
     recommendation = unit.recommendations.get(id_)
@@ -143,10 +117,3 @@ def _computing(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Session | No
         return None
     session = unit.sessions.of(recommendation)
     return recommendation, session
-
-
-def _awaits_its_measurement(unit: UnitOfWork, applied: Recommendation) -> bool:
-    """In a lab a measurement follows at once; elsewhere windows come as they come."""
-    session = unit.sessions.of(applied)
-    lab = effective_mode(unit.databases.get(applied.database_id), session) == "lab"
-    return lab and applied.measured is None

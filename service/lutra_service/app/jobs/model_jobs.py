@@ -17,9 +17,9 @@ from lutra_models.scores import scorecard
 from lutra_service.app.jobs.job import Job
 from lutra_service.app.jobs.past_sessions import session_payload
 from lutra_service.app.jobs.results import InvalidAnswer, check_predictions, finite
-from lutra_service.app.models import versions
-from lutra_service.app.models.serving import Serving, asked_of, options_of, require_whole
-from lutra_service.app.models.suite import faults
+from lutra_service.app.model_versions import versions
+from lutra_service.app.model_versions.serving import Serving, asked_of, options_of, require_whole
+from lutra_service.app.model_versions.suite import faults
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelJob, Waiting
 from lutra_service.db.store import UnitOfWork

@@ -13,9 +13,9 @@ from lutra_models.scores import LEAST_TRIALS
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.memory import choose
-from lutra_service.app.models.serving import require_whole
-from lutra_service.app.recommendations import histories
+from lutra_service.app.model_versions.serving import require_whole
+from lutra_service.app.tuning.record import histories
+from lutra_service.app.workloads import choose
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelJob
 from lutra_service.db.store import UnitOfWork

@@ -7,8 +7,8 @@ from lutra_models.errors import IllegalTransition, NotFound
 
 from lutra_service.app.jobs.job import Job
 from lutra_service.app.jobs.lease import job
-from lutra_service.app.models.serving import require_whole
-from lutra_service.app.recommendations.request import COMPUTED
+from lutra_service.app.model_versions.serving import require_whole
+from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 

@@ -20,8 +20,8 @@ from lutra_models.errors import LutraError
 from lutra_models.gp.options import DEFAULT
 
 from lutra_service.app.jobs import results
-from lutra_service.app.memory import learned
-from lutra_service.app.models.serving import serving
+from lutra_service.app.model_versions.serving import serving
+from lutra_service.app.workloads import lessons
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Snapshot, Workload
 from lutra_service.db.store import Store, UnitOfWork
@@ -94,7 +94,7 @@ class Training:
 
     @property
     def _want(self) -> str:
-        return learned.fitted_with(self._options.fingerprint)
+        return lessons.fitted_with(self._options.fingerprint)
 
     @property
     def stopped(self) -> bool:
@@ -186,10 +186,10 @@ class Training:
 
     def _fit(self, worker: Worker, id_: str) -> None:
         row = self._store.read(lambda u: u.workloads.get(id_))
-        request = learned.request(row.history or {}, self._options)
+        request = lessons.request(row.history or {}, self._options)
         try:
             model = results.learned(worker.run("learn", request), request)
-            told = None if model is None else learned.taught(model, row.metric)
+            told = None if model is None else lessons.taught(model, row.metric)
         except NoWorker:
             self._store.write(lambda u: u.workloads.change(id_, lease_until=None))
             raise
@@ -212,7 +212,7 @@ class Training:
 
 
 def _left_before(snapshot_id: str, unit: UnitOfWork) -> Workload:
-    return learned.left_before(unit, snapshot_id)
+    return lessons.left_before(unit, snapshot_id)
 
 
 def _added(row: Workload, unit: UnitOfWork) -> bool:
@@ -247,4 +247,4 @@ def _stored(id_: str, key: str, want: str, model: Document | None, told: Documen
         )
     )
     owner = unit.workloads.owner(id_)
-    return owner is not None and learned.merge(unit, id_, owner) not in (None, id_)
+    return owner is not None and lessons.merge(unit, id_, owner) not in (None, id_)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.app.observations.selected import PARTS, Columns, Observations
+from lutra_service.app.observations.selection import PARTS, Columns, Observations
 from lutra_service.app.observations.sheet import rows_together, sheet
 from lutra_service.common.documents import Document
 

@@ -17,10 +17,10 @@ from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.errors import DatabaseRetired, NameTaken
-from lutra_service.app.lifecycle.directive_holder import Holder
-from lutra_service.app.live import judged
-from lutra_service.app.reports import reported, welcome
+from lutra_service.app.reports import facts_of, reporters
 from lutra_service.app.reports.configurations import Configurations, configuration, contents
+from lutra_service.app.tuning.deliver.directive_holder import Holder
+from lutra_service.app.tuning.observe import judge
 from lutra_service.common.documents import Document
 from lutra_service.common.limits import REPORT_BYTES
 from lutra_service.db.repositories.bulk import Kept, Key
@@ -87,7 +87,7 @@ def _plain(unit: UnitOfWork, arwelcome: Sequence[Arrival]) -> dict[str, Plain]:
         return {}
     databases = unit.bulk.lock(a.database_id for a in arwelcome)
     kept = unit.bulk.kept([a.key for a in arwelcome])
-    busy = unit.bulk.busy(databases, unit.now - judged.RECENT, judged.ENOUGH)
+    busy = unit.bulk.busy(databases, unit.now - judge.RECENT, judge.ENOUGH)
     found: dict[str, Plain] = {}
     for arrival in arwelcome:
         database, settings = databases.get(arrival.database_id), kept.get(arrival.key)
@@ -97,7 +97,7 @@ def _plain(unit: UnitOfWork, arwelcome: Sequence[Arrival]) -> dict[str, Plain]:
         if _is_refused(database, arrival.report, unit.now):
             continue
         if newest is not None and not unit.ledger.seconds_until_room(database.id):
-            latest = newest and reported.is_latest(arrival.report, database, unit.now)
+            latest = newest and facts_of.is_latest(arrival.report, database, unit.now)
             found[database.id] = Plain(arrival, database, settings, latest)
     return found
 
@@ -118,7 +118,7 @@ def _seen(unit: UnitOfWork, database: Database, report: Report) -> bool | None:
 def _is_refused(database: Database, report: Report, now: datetime) -> bool:
     """Whether `intake` refuses it: its database is retired, or another agent reports under its name."""
     try:
-        welcome.verify_welcome(database, Holder(report.agent, report.epoch), now, report)
+        reporters.verify_welcome(database, Holder(report.agent, report.epoch), now, report)
     except (DatabaseRetired, NameTaken):
         return True
     return False
@@ -148,11 +148,11 @@ def _read(plain: Plain, settings: Mapping[Key, str], known: Configurations) -> W
 
 
 def _row(unit: UnitOfWork, plain: Plain, configuration: Written) -> dict[str, Any]:
-    row = reported.row(plain.arrival.report, plain.database.id, configuration, unit.now)
+    row = facts_of.row(plain.arrival.report, plain.database.id, configuration, unit.now)
     return {**row, "metrics": Written(dumps(row["metrics"]))}
 
 
 def _facts(unit: UnitOfWork, plain: Plain) -> Document:
     report = plain.arrival.report
-    facts = reported.facts(report, plain.database, plain.settings.unreadable.values(), unit.now)
+    facts = facts_of.facts(report, plain.database, plain.settings.unreadable.values(), unit.now)
     return {**facts, "settings_hash": report.settings_hash}

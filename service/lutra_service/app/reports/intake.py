@@ -11,8 +11,11 @@ from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.access import quota
-from lutra_service.app.lifecycle.directive_holder import Holder
-from lutra_service.app.lifecycle.facts import (
+from lutra_service.app.reports import facts_of, reporters
+from lutra_service.app.reports.configurations import configuration
+from lutra_service.app.tuning.deliver import directives
+from lutra_service.app.tuning.deliver.directive_holder import Holder
+from lutra_service.app.tuning.facts import (
     GuardFired,
     Heard,
     Measured,
@@ -22,9 +25,7 @@ from lutra_service.app.lifecycle.facts import (
     SettingsSeen,
     WindowSeen,
 )
-from lutra_service.app.recommendations import directives, measurements
-from lutra_service.app.reports import reported, welcome
-from lutra_service.app.reports.configurations import configuration
+from lutra_service.app.tuning.result import measurements
 from lutra_service.common.documents import Document
 from lutra_service.common.limits import SETTINGS_BYTES
 from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
@@ -48,9 +49,9 @@ def accept(unit: UnitOfWork, database_id: str, report: Report) -> Receipt:
     database = unit.databases.lock(database_id)
     if report.engine != database.engine:
         raise InvalidReport(f"engine {report.engine!r} reported, but {database_id} is {database.engine}")
-    welcome.verify_welcome(database, Holder(report.agent, report.epoch), unit.now, report)
+    reporters.verify_welcome(database, Holder(report.agent, report.epoch), unit.now, report)
     if unit.reports.is_stored(database_id, report.agent, report.epoch, report.sequence):
-        welcome.verify_same(unit, database_id, report)
+        reporters.verify_same(unit, database_id, report)
         return Receipt(
             duplicate=True,
             settings_wanted=_settings_wanted(unit, database_id, report),
@@ -84,7 +85,7 @@ def _arrival(unit: UnitOfWork, database: Database, report: Report) -> Arrival:
 
 def _newest(unit: UnitOfWork, database: Database, report: Report) -> bool:
     seen = unit.reports.newest_sequence(database.id, report.agent, report.epoch)
-    return (seen is None or report.sequence >= seen) and reported.is_latest(report, database, unit.now)
+    return (seen is None or report.sequence >= seen) and facts_of.is_latest(report, database, unit.now)
 
 
 def _configuration(unit: UnitOfWork, database: Database, report: Report) -> Document | None:
@@ -113,7 +114,7 @@ def _readable(unit: UnitOfWork, database: Database, report: Report) -> Readable 
 def _learn(unit: UnitOfWork, database: Database, report: Report) -> Database:
     """The database's facts are those of its newest report."""
     unreadable = unit.databases.unreadable(database.id, report.settings_hash)
-    facts = reported.facts(report, database, unreadable.values(), unit.now)
+    facts = facts_of.facts(report, database, unreadable.values(), unit.now)
     if not _settings_wanted(unit, database.id, report):
         facts["settings_hash"] = report.settings_hash
     unit.databases.change(database.id, **facts)
@@ -159,7 +160,7 @@ def _stored(unit: UnitOfWork, arrival: Arrival) -> StoredReport:
         # What failed is what was asked for; what is active by now may be what stood before it.
         configuration = {**(configuration or {}), **(measured.configuration or {})}
     return StoredReport(
-        **reported.row(report, arrival.database.id, configuration, unit.now),
+        **facts_of.row(report, arrival.database.id, configuration, unit.now),
         session_id=arrival.session.id if arrival.session else None,
         recommendation_id=measured.id if measured else None,
     )

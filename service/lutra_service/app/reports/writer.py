@@ -10,7 +10,7 @@ from anyio import to_thread
 from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.errors import NameTaken
-from lutra_service.app.reports import bulk_intake, intake, welcome
+from lutra_service.app.reports import bulk_intake, intake, reporters
 from lutra_service.app.reports.bulk_intake import Arrival
 from lutra_service.app.reports.configurations import Configurations
 from lutra_service.common.together import Together
@@ -39,7 +39,7 @@ class ReportWriter:
         try:
             return self._store.write(partial(intake.accept, database_id=database_id, report=report))
         except NameTaken as error:
-            if self._store.write(partial(welcome.note, database_id=database_id, why=str(error))):
+            if self._store.write(partial(reporters.note, database_id=database_id, why=str(error))):
                 log.warning("a report was refused: %s", error)
             raise
 

@@ -154,7 +154,7 @@ class SessionRow(Table):
     session hands over; 0, or none in a session of an earlier version, for no verification. `aim` says under which loads
     each trial is measured and how they count; none for the load that the agent's driver makes by itself.
     `measured_under` says under which loads what was handed over was measured. `settled` is under what nothing was worth
-    changing, and when that was last compared with the present (see `app.live.settled`).
+    changing, and when that was last compared with the present (see `app.tuning.observe.settling`).
     """
 
     __tablename__ = "sessions"
@@ -191,7 +191,7 @@ class RecommendationRow(Table):
 
     `key` makes the request unique: the same question about the same history is one row. `digest` is the
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search,
-    verification (one reading of a finalist, see `app.recommendations.verification`), handover (what a session ends
+    verification (one reading of a finalist, see `app.tuning.record.verification`), handover (what a session ends
     with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
     of its changes give; `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is
     the reading without which its window may be ended early, and `ended_early` the bound of one that was. `looked_at` is

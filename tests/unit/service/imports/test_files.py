@@ -16,9 +16,9 @@ from lutra_models.history import Observation
 from lutra_models.metrics import Objective
 from lutra_models.server import Host
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.app.imports import csv_file, json_files, mapping, parsed, raw
-from lutra_service.app.imports.raw import Broken, RawRow
-from lutra_service.app.imports.workload import Workload, history, sampled, unread_server
+from lutra_service.app.workloads.imports import csv_file, json_files, mapping, parse, raw
+from lutra_service.app.workloads.imports.raw import Broken, RawRow
+from lutra_service.app.workloads.imports.workload import Workload, history, sampled, unread_server
 from lutra_service.cli import main
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
@@ -38,7 +38,7 @@ def understood(
         file.write_text(told)
     meant = mapping.mapping_of(file)
     columns = mapping.columns(meant, rows, LIVE, objective)
-    return parsed.observations(rows, meant, columns, LIVE, objective)
+    return parse.observations(rows, meant, columns, LIVE, objective)
 
 
 def table(folder: Path, text: str) -> list[RawRow]:
@@ -313,7 +313,7 @@ TPS = Objective("tps", "maximize")
 def workload(folder: Path, text: str, objective: Objective = TPS) -> Workload:
     rows, meant = table(folder, text), mapping.ColumnMapping(context={"vm": "machine"})
     columns = mapping.columns(meant, rows, LIVE, objective.metric)
-    return Workload("past", "t.csv", LIVE, objective, parsed.observations(rows, meant, columns, LIVE, objective.metric))
+    return Workload("past", "t.csv", LIVE, objective, parse.observations(rows, meant, columns, LIVE, objective.metric))
 
 
 def test_what_cannot_move_here_is_a_covariate_and_every_column_has_its_fate(tmp_path: Path) -> None:

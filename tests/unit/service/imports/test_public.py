@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp.options import DEFAULT
-from lutra_service.app.imports import public
-from lutra_service.app.imports.workload import MODELLED
-from lutra_service.app.memory import choose
+from lutra_service.app.workloads import choose
+from lutra_service.app.workloads.imports import public_tables
+from lutra_service.app.workloads.imports.workload import MODELLED
 from lutra_service.cli import main
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.schema.records import Database
@@ -29,11 +29,11 @@ SMALL = ("dbtune-sysbench-5.csv", "opadviser-sysbench-6.csv")
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed lutra-public of two small tables."""
     found = tmp_path / "lutra_public"
-    shutil.copytree(public.folder(), found)
-    head, *entries = (found / public.LIST).read_text().split("[[table]]")
+    shutil.copytree(public_tables.folder(), found)
+    head, *entries = (found / public_tables.LIST).read_text().split("[[table]]")
     kept = (entry for entry in entries if any(f'"{name}"' in entry for name in SMALL))
-    (found / public.LIST).write_text("[[table]]".join([head, *kept]))
-    monkeypatch.setattr(public, "folder", lambda: found)
+    (found / public_tables.LIST).write_text("[[table]]".join([head, *kept]))
+    monkeypatch.setattr(public_tables, "folder", lambda: found)
     return found
 
 
@@ -55,8 +55,8 @@ def kept(store: Store) -> list[tuple[str, str]]:
 
 
 def test_every_public_table_is_understood_and_says_where_it_is_from_and_may_be_given_on() -> None:
-    place = public.folder()
-    for one in public.read(place):
+    place = public_tables.folder()
+    for one in public_tables.read(place):
         assert one.table.source.startswith("https://")
         licence, _, file = one.table.licence.partition(", ")
         assert licence in (place / file).read_text(), one.table.name
@@ -69,7 +69,7 @@ def test_every_public_table_is_understood_and_says_where_it_is_from_and_may_be_g
 
 
 def test_without_the_distribution_it_is_told_how_to_install_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(public, "find_spec", lambda _: None)
+    monkeypatch.setattr(public_tables, "find_spec", lambda _: None)
     told = imported()
     assert (told.exit_code, "pip install lutra-public" in told.output) == (1, True)
     assert kept(store) == []
@@ -82,7 +82,7 @@ def test_without_the_distribution_it_is_told_how_to_install_it(store: Store, mon
 def test_of_a_broken_table_none_is_kept(
     store: Store, place: Path, cell: str, broken: str, line: int, said: str
 ) -> None:
-    file = place / public.TABLES / SMALL[0]
+    file = place / public_tables.TABLES / SMALL[0]
     file.write_text(file.read_text().replace(cell, broken, 1))
     told = imported()
     assert told.exit_code == 1
@@ -92,7 +92,7 @@ def test_of_a_broken_table_none_is_kept(
 
 
 def test_a_list_that_names_a_file_elsewhere_is_refused(store: Store, place: Path) -> None:
-    list_ = place / public.LIST
+    list_ = place / public_tables.LIST
     list_.write_text(list_.read_text().replace(SMALL[0], "../secret.csv"))
     told = imported()
     assert (told.exit_code, "file: String should match pattern" in told.output) == (1, True)
@@ -108,7 +108,7 @@ def test_public_tables_are_kept_once_and_leant_on_by_whom_the_policy_lets(store:
     assert again[-2] == "nothing changed: all tables had been imported before"
     assert kept(store) == first
     assert [leaning(store, *of) for of in (("mysql", "label"), ("mysql", "none"), ("mariadb", "all"))] == [2, 0, 0]
-    file = place / public.TABLES / SMALL[0]
+    file = place / public_tables.TABLES / SMALL[0]
     file.write_text("\n".join(file.read_text().splitlines()[:50]) + "\n")
     changed = imported().output
     assert (changed.count("changed: "), changed.count("known: ")) == (1, 1)

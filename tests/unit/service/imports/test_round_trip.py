@@ -15,10 +15,10 @@ from lutra_models.history import History
 from lutra_models.knobs import Value
 from lutra_models.metrics import Objective
 from lutra_models.server import Host
-from lutra_service.app.imports import csv_file, exported, json_lines, mapping, parquet_file, parsed
-from lutra_service.app.imports.workload import LEAST, Workload, history, unread_server
-from lutra_service.app.observations.selected import Observations
+from lutra_service.app.observations.selection import Observations
 from lutra_service.app.observations.tables import Format, encoded
+from lutra_service.app.workloads.imports import csv_file, exported, json_lines, mapping, parquet_file, parse
+from lutra_service.app.workloads.imports.workload import LEAST, Workload, history, unread_server
 from lutra_service.db.schema.records import Observed, Selection
 
 from tests.support.suites import examples
@@ -84,7 +84,7 @@ def imported(file: Path, format_: Format) -> History:
     meant = mapping.ColumnMapping()
     columns = mapping.columns(meant, found, LIVE, "tps")
     objective = Objective("tps", "maximize")
-    workload = Workload("past", file.name, LIVE, objective, parsed.observations(found, meant, columns, LIVE, "tps"))
+    workload = Workload("past", file.name, LIVE, objective, parse.observations(found, meant, columns, LIVE, "tps"))
     return history(workload, workload.context)
 
 
@@ -130,5 +130,5 @@ def test_an_observation_of_another_engine_is_named(tmp_path: Path) -> None:
     row = {"id": "win_1", "database": "db_1", "engine": "mysql", "received_at": "x", "windows": 1}
     told = json.dumps({**row, "settings": {"work_mem": 64}, "metrics": {"tps": 1}, "context": {}, "bounds": {}})
     (tmp_path / "x.jsonl").write_text(told)
-    with pytest.raises(parsed.Broken, match=r"x\.jsonl:1:\d+: this row is of mysql, and the workload of postgresql"):
+    with pytest.raises(parse.Broken, match=r"x\.jsonl:1:\d+: this row is of mysql, and the workload of postgresql"):
         imported(tmp_path / "x.jsonl", "jsonl")

@@ -11,7 +11,8 @@ import pytest
 from lutra_models.errors import FitFailed
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_service.app.jobs import lease, model_jobs, shadows
+from lutra_service.app.jobs import lease, model_jobs
+from lutra_service.app.model_versions import shadows
 from lutra_service.db.schema.records import ModelJob, Recommendation, Request, Waiting
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.protocol import NoWorker, WorkerLost
@@ -223,7 +224,7 @@ def flood(store: Store, database: str, number: int, seed: int = 0, **parts: Any)
 def a_request(store: Store, database: str) -> Document:
     from lutra_models import serial
     from lutra_service.app.databases.current_server import context_of
-    from lutra_service.app.recommendations import histories
+    from lutra_service.app.tuning.record import histories
 
     def read(u: Any) -> Document:
         session = u.sessions.open_one(database)
@@ -302,7 +303,7 @@ def test_what_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
 
 
 def test_turns_go_round() -> None:
-    from lutra_service.app.jobs.turns import Turns
+    from lutra_service.app.jobs.fair_queue import Turns
 
     turns = Turns()
     waiting = [Waiting(f"rec_{n}", f"db_{n}") for n in "abc"]

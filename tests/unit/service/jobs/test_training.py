@@ -17,7 +17,7 @@ from lutra_models.errors import FitFailed
 from lutra_models.gp.options import DEFAULT
 from lutra_service.app.jobs import training as training_module
 from lutra_service.app.jobs.training import Training
-from lutra_service.app.memory import choose, learned
+from lutra_service.app.workloads import choose, lessons
 from lutra_service.cli import main
 from lutra_service.db.schema import records
 from lutra_service.db.schema.engine import make_engine
@@ -60,7 +60,7 @@ def store(url: str) -> Iterator[Store]:
 
 def imported(store: Store, *levels: float) -> list[str]:
     return [
-        store.write(partial(lambda q, u: learned.imported(u, history(q), "postgresql", f"set {q}")[0], level))
+        store.write(partial(lambda q, u: lessons.imported(u, history(q), "postgresql", f"set {q}")[0], level))
         for level in levels
     ]
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from lutra_service.app.jobs import lease
+from lutra_service.app.tuning.result import expiry
 
 from tests.support.service import Agent, Document, Service
 
 pytestmark = pytest.mark.slow
 
-LATE = lease.MEASUREMENT_LATE + timedelta(minutes=1)
+LATE = expiry.MEASUREMENT_LATE + timedelta(minutes=1)
 
 
 def applied(service: Service, agent: Agent, **more: object) -> str:
@@ -25,7 +25,7 @@ def applied(service: Service, agent: Agent, **more: object) -> str:
 
 
 def overdue(service: Service) -> list[str]:
-    return service.store.read(lease.overdue)
+    return service.store.read(expiry.overdue)
 
 
 def test_outside_a_lab_a_change_waits_for_its_windows_as_long_as_it_takes(service: Service, database: str) -> None:

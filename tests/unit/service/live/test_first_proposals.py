@@ -11,7 +11,7 @@ from lutra_models.evidence import Evidence
 from lutra_models.knobs import Value
 from lutra_service.app.databases import symptoms
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.app.recommendations import histories
+from lutra_service.app.tuning.record import histories
 from lutra_service.db.store import UnitOfWork
 
 from tests.support.live import live

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from lutra_models.evidence import Evidence, Finding
-from lutra_service.app.live import circumstances
-from lutra_service.app.live.circumstances import Circumstances
+from lutra_service.app.tuning.observe import circumstances
+from lutra_service.app.tuning.observe.circumstances import Circumstances
 
 from tests.support.live import LOOKED_AT, Live, live
 

@@ -20,8 +20,8 @@ from lutra_service.api.http.limits import Places
 from lutra_service.api.http.refusals import Busy, TooManyRequests
 from lutra_service.api.observations.export import Export
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.app.observations import selected, sheet
-from lutra_service.app.observations.selected import Columns, Observations
+from lutra_service.app.observations import selection, sheet
+from lutra_service.app.observations.selection import Columns, Observations
 from lutra_service.app.observations.tables import encoded
 from lutra_service.common.cells import harmless
 from lutra_service.db.schema.records import Observed, Selection
@@ -113,15 +113,15 @@ def test_names_that_are_never_the_same_are_kept_once() -> None:
         metrics = {f"m{(n * 7 + i * i) % 997}": 0.0 for i in range(size)}
         found.see({"database": "db_1", "settings": {}, "metrics": metrics, "context": {}, "bounds": {}})
     assert len(found) <= 997
-    assert sum(map(len, vars(found)["_shapes"])) <= selected.SHAPES * (2 * size + 1)
+    assert sum(map(len, vars(found)["_shapes"])) <= selection.SHAPES * (2 * size + 1)
 
 
 def test_large_rows_are_read_few_at_a_time(service: Service, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(4):
         agent.send(agent.report(**agent.window(**{f"metric_{n}": 1.0 for n in range(500)})))
-    assert [len(b) for b in selected.selected(service.store, Selection()).batches()] == [4]
-    monkeypatch.setattr(selected, "TOGETHER_BYTES", 15_000)
-    assert [len(b) for b in selected.selected(service.store, Selection()).batches()] == [2, 2]
+    assert [len(b) for b in selection.selected(service.store, Selection()).batches()] == [4]
+    monkeypatch.setattr(selection, "TOGETHER_BYTES", 15_000)
+    assert [len(b) for b in selection.selected(service.store, Selection()).batches()] == [2, 2]
 
 
 @dataclass

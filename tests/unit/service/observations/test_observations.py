@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from lutra_client import Client
 from lutra_service.app.access.tokens import revoke_token
-from lutra_service.app.observations import selected
+from lutra_service.app.observations import selection
 
 from tests.support.application import documented
 from tests.support.service import Agent, Service, approved
@@ -102,9 +102,9 @@ def test_a_token_of_one_database_sees_that_one_alone(service: Service, shop: str
 def test_a_stream_reads_a_few_rows_at_a_time_and_none_that_came_later(
     service: Service, shop: str, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selected, "TOGETHER", 2)
+    monkeypatch.setattr(selection, "TOGETHER", 2)
     whole = [row["id"] for row in lines(service, FLEET)]
-    found = selected.selected(service.store, selected.Selection())
+    found = selection.selected(service.store, selection.Selection())
     sizes = []
     for batch in found.batches():
         sizes.append(len(batch))
@@ -116,17 +116,17 @@ def test_a_stream_reads_a_few_rows_at_a_time_and_none_that_came_later(
 def test_a_token_that_is_revoked_meanwhile_ends_the_stream(
     service: Service, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selected, "TOGETHER", 1)
+    monkeypatch.setattr(selection, "TOGETHER", 1)
     made = service.take("POST", "/v1/tokens", {"name": "reader", "scopes": ["read"]})
-    plain, seen = selected.Observations.batches, []
+    plain, seen = selection.Observations.batches, []
 
-    def revoked(self: selected.Observations) -> Iterator[Any]:
+    def revoked(self: selection.Observations) -> Iterator[Any]:
         for batch in plain(self):
             yield batch
             seen.append(batch)
             service.store.write(lambda unit: revoke_token(unit, made["id"]))
 
-    monkeypatch.setattr(selected.Observations, "batches", revoked)
+    monkeypatch.setattr(selection.Observations, "batches", revoked)
     service.as_bearer(made["token"]).ask("GET", FLEET)
     assert len(seen) == 1
 

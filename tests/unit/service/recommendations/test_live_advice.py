@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lutra_models import serial
 from lutra_service.app.jobs import lease
-from lutra_service.app.memory import learned
+from lutra_service.app.workloads import lessons
 from lutra_service.workers import worker
 
 from tests.support.fakes import Document
@@ -72,7 +72,7 @@ def test_what_is_told_of_it_is_stored_and_shown(service: Service, agent: Agent, 
     history = service.take("GET", f"/v1/sessions/{session}/history")
     assert serial.history_from_dict(history).evidence is not None
     payload, answer = computed(service, agent)
-    answer["lesson"] = learned.lesson(payload, answer["snapshot"])
+    answer["lesson"] = lessons.lesson(payload, answer["snapshot"])
     (made,) = service.take("GET", f"/v1/databases/{database}/recommendations")["items"]
     row = service.store.read(lambda u: u.recommendations.get(made["id"]))
     service.store.write(lambda u: u.recommendations.change(row.id, state="computing"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lutra_models import History, Knob, KnobSpace, Number, Objective
 from lutra_models.gp.options import DEFAULT
-from lutra_service.app.memory import choose
+from lutra_service.app.workloads import choose
 
 from tests.support.service import Agent, Api, Document, Fakes, Service, a_model, fake_executor, running
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from lutra_service.app.jobs import lease
+from lutra_service.app.tuning.result import expiry
 
 from tests.support.service import Agent, Document, Service, running, some_minutes_later
 from tests.support.suites import examples
@@ -133,8 +133,8 @@ class World:
 
     def sweep(self) -> None:
         mine = {row["id"] for row in self.rows()}
-        for id_ in mine.intersection(self.service.store.read(lease.overdue)):
-            self.service.store.write(lambda unit, id_=id_: lease.end_overdue(unit, id_))  # type: ignore[misc]
+        for id_ in mine.intersection(self.service.store.read(expiry.overdue)):
+            self.service.store.write(lambda unit, id_=id_: expiry.end_overdue(unit, id_))  # type: ignore[misc]
 
     # the agent
 

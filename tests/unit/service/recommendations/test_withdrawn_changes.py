@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from lutra_models.errors import Failure
-from lutra_service.app.jobs import lease
+from lutra_service.app.tuning.result import expiry
 
 from tests.support.service import Agent, Document, Service, approved, look, silent_for, some_minutes_later
 
@@ -40,8 +40,8 @@ def answer(agent: Agent, directive: Document, state: str = "applied", **more: ob
 
 
 def overdue_now(service: Service) -> None:
-    for id_ in service.store.read(lease.overdue):
-        service.store.write(lambda unit, id_=id_: lease.end_overdue(unit, id_))  # type: ignore[misc]
+    for id_ in service.store.read(expiry.overdue):
+        service.store.write(lambda unit, id_=id_: expiry.end_overdue(unit, id_))  # type: ignore[misc]
 
 
 def call_off(service: Service, how: str, made: Document, session: Document) -> None:

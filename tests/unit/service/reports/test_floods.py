@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from lutra_models.errors import LutraError
 from lutra_models.wire import Report
-from lutra_service.app.consequences.follow import follow
 from lutra_service.app.databases import registration
 from lutra_service.app.errors import QuotaExceeded
 from lutra_service.app.reports import intake
 from lutra_service.app.retention.policy import prune
+from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.common import limits
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.recommendations import histories
+from lutra_service.app.tuning.record import histories
 from lutra_service.db.schema.records import StoredReport
 
 from tests.support.service import Agent, Service

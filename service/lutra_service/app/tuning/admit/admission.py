@@ -1,0 +1,108 @@
+"""Whether settings may be proposed, and carried out: asked of a request, a computed answer, an approval, a directive.
+
+Going back is always allowed: to what is active, and to what a database is known to run under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lutra_models.errors import InvalidConfiguration, MemoryBudgetExceeded
+from lutra_models.knobs import Configuration, KnobSpace, Refusal
+from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationKind as Kind
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.tuning.record import trial_record
+from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.store import UnitOfWork
+
+Known = Sequence[Mapping[str, Any]]
+"""Settings under which the database is known to run, besides those that were measured there."""
+
+
+def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], known: Known = ()) -> Configuration:
+    """`settings` over the current ones, complete for what may move. Raises InvalidConfiguration.
+
+    Nothing but its being movable is asked of a way back.
+    """
+    space = at.space_with(settings)
+    unknown = [n for n in settings if n not in space]
+    if unknown:
+        raise InvalidConfiguration("; ".join(f"{n} may not move: {_why_not(at, n)}" for n in unknown))
+    active = at.active.restrict(space.names)
+    wanted = active.replace(settings)
+    if _is_way_back(unit, at.database.id, wanted, (active, *known)):
+        return space.normalise(wanted)
+    return _kept_to_rules(at, space, wanted)
+
+
+def known_to_run(recommendation: Recommendation, session: Session | None) -> Known:
+    """What was active when it was asked for, and when its session began."""
+    known = [recommendation.before, (session.baseline if session else None) or {}]
+    if recommendation.origin == Origin.CURRENT:  # `before` is what was active when it was proposed
+        known.append(recommendation.configuration or {})
+    return known
+
+
+def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> bool:
+    """Whether it leads to settings that its database is known to run under, for which nothing is refused."""
+    if recommendation.kind == Kind.ROLLBACK:
+        return True
+    known = known_to_run(recommendation, session)
+    return _is_way_back(unit, recommendation.database_id, recommendation.configuration or {}, known)
+
+
+def leads_home(recommendation: Recommendation, session: Session | None) -> bool:
+    """Whether it leads to what was active when its session began, or is a return to settings against which the current
+    ones are worse at like load: that is no experiment, and no guard is to undo it.
+
+    One that needs a restart keeps to the maintenance windows, also of the agent's own file, and is watched as any
+    change is.
+    """
+    wanted = recommendation.configuration or {}
+    if session is None or not wanted or recommendation.restart_needed:
+        return False
+    return recommendation.origin == Origin.RETURN or trial_record.is_baseline(session, wanted)
+
+
+def _is_way_back(unit: UnitOfWork, database_id: str, wanted: Mapping[str, Any], known: Known) -> bool:
+    if any(all(n in there and there[n] == v for n, v in wanted.items()) for there in known):
+        return True
+    return unit.recommendations.measured_under(database_id, wanted)
+
+
+def _kept_to_rules(at: ServerContext, space: KnobSpace, wanted: Configuration) -> Configuration:
+    """Raises InvalidConfiguration where the memory, a range or another rule does not allow it."""
+    refusal = at.memory_refusal(wanted)
+    if refusal is not None:
+        raise _refused(refusal)
+    for name, value in wanted.items():
+        if value != at.active[name] and value not in space[name].domain:
+            raise InvalidConfiguration(f"{name}: {value} is outside {space[name].domain}")
+    normal = space.normalise(wanted)
+    rule = space.refusal(normal)
+    if rule is not None:
+        raise _refused(rule)
+    return normal
+
+
+def _refused(refusal: Refusal) -> InvalidConfiguration:
+    """A rule's objection as the error that its code names."""
+    return (MemoryBudgetExceeded if refusal.code == "memory_budget_exceeded" else InvalidConfiguration)(refusal.message)
+
+
+def _why_not(at: ServerContext, name: str) -> str:
+    setting = at.server.settings[name]
+    if name in at.policy.pins:
+        return f"the policy pins it to {at.policy.pins[name]}"
+    if setting.shadowed:
+        return f"{setting.shadowed} overrides the agent's file"
+    if setting.applies == "reboot":
+        return "it needs a reboot of its host, which only the host's operator can do"
+    if setting.applies == "restart" and not at.policy.restart:
+        if at.mode == "restart_in_window" and not at.windows:
+            return "it needs a restart, but no maintenance window is set: set one with PUT …/maintenance-windows"
+        return f"it needs a restart, which the policy or mode {at.mode} does not allow"
+    return f"this server, or its policy, keeps it at {at.live.text(name, at.active[name])}"

@@ -1,0 +1,48 @@
+"""What follows from what a transaction finds out: one table, carried out before the commit.
+
+Use cases record facts, and lead recommendations and sessions from state to state. Whatever else is to be done then
+stands in this room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lutra_service.app.tuning import facts, session_steps
+from lutra_service.app.tuning.consequences import next_step, of_recommendations, of_sessions
+from lutra_service.app.tuning.deliver import withdrawal
+from lutra_service.app.tuning.observe import judge
+from lutra_service.app.tuning.result import automatic_undo, guard_events, host_rollbacks, measurements, outcomes
+from lutra_service.app.tuning.session.advance import advance
+from lutra_service.db.schema.transitions import SessionTransition, Transition
+from lutra_service.db.store import UnitOfWork
+
+FOLLOWS: dict[type, tuple[Callable[[UnitOfWork, Any], None], ...]] = {
+    Transition: (of_recommendations.follow,),
+    SessionTransition: (of_sessions.follow,),
+    facts.UndoBegun: (session_steps.say,),
+    facts.GuardFired: (guard_events.record,),
+    facts.OutcomeTold: (outcomes.record_outcome,),
+    facts.RolledBackOnHost: (host_rollbacks.record,),
+    facts.SettingsSeen: (outcomes.notice_active, automatic_undo.undo_forgotten),
+    facts.Measured: (measurements.record_measurement,),
+    facts.WindowSeen: (judge.look_again,),
+    facts.Heard: (withdrawal.settle, next_step.after_report),
+    facts.Reported: (automatic_undo.undo_withdrawn,),
+    facts.NextStep: (advance,),
+}
+"""By kind of fact what is done, in the order in which facts that wait together are taken up."""
+PLACES: Mapping[type, int] = {kind: place for place, kind in enumerate(FOLLOWS)}
+
+
+def follow(unit: UnitOfWork) -> None:
+    """Carry out what follows from the unit's facts, and from what is found out meanwhile: of what waits always the
+    first by the table, of several alike the one that was recorded first.
+    """
+    waiting = unit.news.facts
+    while waiting:
+        fact = min(waiting, key=lambda waits: PLACES[type(waits)])
+        waiting.remove(fact)
+        for then in FOLLOWS[type(fact)]:
+            then(unit, fact)

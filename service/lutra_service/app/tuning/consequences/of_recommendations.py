@@ -1,0 +1,195 @@
+"""What follows from a recommendation's transition: audit trail, what was turned down, its session and shadows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lutra_models.errors import ApplyCode, ComputeCode, DecisionCode, MeasureCode, Party
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+
+from lutra_service.app.access import audit
+from lutra_service.app.access.audit import Action
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.model_versions import shadows
+from lutra_service.app.tuning import session_steps
+from lutra_service.app.tuning.consequences import next_step
+from lutra_service.app.tuning.deliver import declined
+from lutra_service.app.tuning.observe import settling
+from lutra_service.app.tuning.propose.request import COMPUTED
+from lutra_service.db.schema.transitions import Declined, Transition
+from lutra_service.db.store import UnitOfWork
+
+Is = Callable[[Transition], bool]
+Then = Callable[[UnitOfWork, Transition], None]
+
+
+def follow(unit: UnitOfWork, made: Transition) -> None:
+    """Do what the table says for everything that the transition is."""
+    for is_one, follows in TABLE:
+        if is_one(made):
+            for then in follows:
+                then(unit, made)
+
+
+def _is_asked_for(made: Transition) -> bool:
+    """By an operator, as the session's next one or with settings of their own."""
+    by_operator = audit.party(made.by) is Party.OPERATOR
+    return made.was is None and by_operator and made.row.kind in (*COMPUTED, Kind.MANUAL)
+
+
+def _is_rollback(made: Transition) -> bool:
+    return made.was is None and made.row.kind == Kind.ROLLBACK
+
+
+def _is_taken_over(made: Transition) -> bool:
+    """By an operator, who rolled something back."""
+    return _is_rollback(made) and made.declined is not None
+
+
+def _is_approved(made: Transition) -> bool:
+    return (made.was, made.to) == (State.PROPOSED, State.APPROVED)
+
+
+def _has_lapsed(made: Transition) -> bool:
+    """Nobody decided on it, carried it out or measured it in time; also one whose withdrawal is settled."""
+    expired = made.to == State.EXPIRED and made.code is ApplyCode.EXPIRED
+    settled_now = made.to == State.REJECTED and made.row.withdrawn_at is not None
+    return expired or settled_now or made.code is MeasureCode.NO_MEASUREMENT
+
+
+def _is_called_off(made: Transition) -> bool:
+    """Rejected or withdrawn, at once or in its agent's hands."""
+    if made.was == made.to:
+        return made.to == State.APPROVED
+    ended = made.was is not None and made.to in (State.REJECTED, State.EXPIRED)
+    return ended and made.code is not DecisionCode.GATHERED and not _has_lapsed(made)
+
+
+def _happened(made: Transition) -> bool:
+    """On the server: it was made active, confirmed, taken back, or was not carried out."""
+    if made.was in (None, made.to) or made.to not in audit.ACTIONS:
+        return False
+    return made.to != State.FAILED or made.was == State.APPROVED or made.code is DecisionCode.SERVER_REPLACED
+
+
+def _is_not_carried_out(made: Transition) -> bool:
+    return made.was == State.APPROVED and made.to in (State.REFUSED, State.FAILED)
+
+
+def _was_undone(made: Transition) -> bool:
+    """Also one of which somebody tells so once more, with a reason."""
+    return made.to == State.REVERTED
+
+
+def _was_computed(made: Transition) -> bool:
+    return made.was == State.COMPUTING and made.to in (State.PROPOSED, State.UNNEEDED)
+
+
+def _is_not_needed(made: Transition) -> bool:
+    return (made.was, made.to) == (State.COMPUTING, State.UNNEEDED)
+
+
+def _could_not_be_computed(made: Transition) -> bool:
+    return (made.was, made.to) == (State.COMPUTING, State.FAILED)
+
+
+def _decided(action: Action) -> Then:
+    def told(unit: UnitOfWork, made: Transition) -> None:
+        audit.decision(unit, action, made.row, made.to, made.by)
+
+    return told
+
+
+def _tell_rejection(unit: UnitOfWork, made: Transition) -> None:
+    part, failure = made.declined and made.declined.instead, made.failure
+    told = {"part": part} if part else {"why": failure.text if failure else ""}
+    audit.decision(unit, "recommendation.reject", made.row, made.to, made.by, **told)
+
+
+def _tell_rollback(unit: UnitOfWork, made: Transition) -> None:
+    of = unit.recommendations.get(str(made.row.parent_id))
+    audit.decision(unit, "recommendation.rollback", of, of.state, made.by, rollback=made.row.id)
+
+
+def _remember_declined(unit: UnitOfWork, made: Transition) -> None:
+    """What an operator did not want. A rollback says so of the recommendation that it takes back."""
+    if made.declined is not None:
+        id_ = made.row.parent_id if _is_rollback(made) else made.row.id
+        declined.remember(unit, unit.recommendations.get(str(id_)), made.declined)
+
+
+def _remember_failed(unit: UnitOfWork, made: Transition) -> None:
+    """What stands against its settings themselves. A way back is not held against the settings that it leads to."""
+    failure = made.failure
+    if failure is not None and failure.code.is_about_values and made.row.kind != Kind.ROLLBACK:
+        how = Declined("refused" if made.to == State.REFUSED else "failed", failure.text)
+        declined.remember(unit, made.row, how)
+
+
+def _remember_undone(unit: UnitOfWork, made: Transition) -> None:
+    """What a guard did not want. A server that did not start says something of the values."""
+    if made.failure is not None and made.code is ApplyCode.GUARDRAIL:
+        declined.remember(unit, made.row, Declined("reverted", made.failure.message))
+    elif made.code is ApplyCode.DID_NOT_START:
+        _remember_failed(unit, made)
+
+
+def _pause_refused(unit: UnitOfWork, made: Transition) -> None:
+    if made.failure is not None and made.failure.code.pauses:
+        why = f"{made.row.id} was refused: {made.failure.text}"
+        session_steps.pause(unit, unit.sessions.of(made.row), why)
+
+
+def _pause_rolled_back(unit: UnitOfWork, made: Transition) -> None:
+    of = unit.recommendations.get(str(made.row.parent_id))
+    session_steps.pause(unit, unit.sessions.of(of), f"paused by the rollback of {of.id}")
+
+
+def _pause_open(unit: UnitOfWork, made: Transition) -> None:
+    open_one = unit.sessions.open_one(made.row.database_id)
+    session_steps.pause(unit, open_one, f"paused by the rollback of {made.row.parent_id}")
+
+
+def _end_session_undone(unit: UnitOfWork, made: Transition) -> None:
+    session_steps.undone(unit, made.row, made.told or f"{made.row.id} was {made.why}")
+
+
+def _settle(unit: UnitOfWork, made: Transition) -> None:
+    """Nothing is worth changing: its session says so, and what was looked at."""
+    row, session = unit.recommendations.get(made.row.id), unit.sessions.of(made.row)
+    if session is not None:
+        at = context_of(unit, unit.databases.get(row.database_id), session)
+        settling.settle(unit, session, at, (row.looked_at or {}).get("sentence", "Nothing is worth changing."))
+
+
+def _begin_shadows(unit: UnitOfWork, made: Transition) -> None:
+    shadows.begin(unit, unit.recommendations.get(made.row.id))
+
+
+def _go_on_without(unit: UnitOfWork, made: Transition) -> None:
+    """A session whose space has nothing left to try goes on to its end. Another one pauses, for the same question has
+    the same answer.
+    """
+    if made.code is ComputeCode.SPACE_EXHAUSTED:
+        next_step.after_transition(unit, made)
+    elif made.failure is not None:
+        why = f"{made.row.id} could not be computed: {made.failure.text}"
+        session_steps.pause(unit, unit.sessions.of(made.row), why)
+
+
+TABLE: tuple[tuple[Is, tuple[Then, ...]], ...] = (
+    (_is_asked_for, (_decided("recommendation.ask"),)),
+    (_is_approved, (_decided("recommendation.approve"),)),
+    (_is_called_off, (_tell_rejection, _remember_declined)),
+    (_has_lapsed, (_decided("recommendation.expire"), next_step.after_transition)),
+    (_is_rollback, (_tell_rollback, _remember_declined, _pause_rolled_back)),
+    (_is_taken_over, (_pause_open,)),
+    (_happened, (audit.happened,)),
+    (_is_not_carried_out, (_remember_failed, _pause_refused)),
+    (_was_undone, (_remember_declined, _remember_undone, _end_session_undone)),
+    (_is_not_needed, (_settle,)),
+    (_was_computed, (_begin_shadows, next_step.after_transition)),
+    (_could_not_be_computed, (_go_on_without,)),
+)
+"""What a transition may be, more than one of these at once, and what is done then, in this order."""

@@ -1,0 +1,233 @@
+"""An operator's decisions on a recommendation: approve (whole or in part), reject, roll back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import timedelta
+
+from lutra_models.errors import DecisionCode, Failure, IllegalTransition, InvalidConfiguration, Party
+from lutra_models.knobs import Configuration, Value
+from lutra_models.lifecycle import Origin, advance_recommendation
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.maintenance import following
+
+from lutra_service.app.access import audit
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.errors import Conflict
+from lutra_service.app.tuning.admit import change_set
+from lutra_service.app.tuning.admit.admission import admitted, known_to_run
+from lutra_service.app.tuning.deliver import withdrawal
+from lutra_service.app.tuning.deliver.directives import waits_for_window
+from lutra_service.app.tuning.propose.proposal import propose
+from lutra_service.common.actor import SERVICE
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.schema.transitions import Declined
+from lutra_service.db.store import UnitOfWork
+
+APPROVAL_LASTS = timedelta(hours=24)
+UNDER_WAY = (State.APPROVED, State.APPLIED)
+REJECTED = Failure(DecisionCode.REJECTED, "", Party.OPERATOR)
+
+
+def approve(
+    unit: UnitOfWork, id_: str, by: str, names: Collection[str] | None = None, reason: str | None = None
+) -> Recommendation:
+    """Let the agent carry it out. With `names` only these settings: a new recommendation, checked anew. `reason` says
+    why the others were left out.
+
+    Raises Conflict while another recommendation of the database is on its way.
+    """
+    recommendation, database, session = _held(unit, id_)
+    advance_recommendation(recommendation.state, State.APPROVED)
+    at = context_of(unit, database, session)
+    _require_free_way(unit, at, recommendation)
+    assert recommendation.configuration is not None
+    wanted = Configuration(recommendation.configuration)
+    if names is not None:
+        return _subset(unit, at, recommendation, session, names, by, reason)
+    # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
+    moved = {n: v for n, v in wanted.items() if v != at.active.get(n)}
+    configuration = admitted(unit, at, moved, known_to_run(recommendation, session))
+    if recommendation.kind == Kind.MAINTENANCE:
+        configuration = configuration.restrict(wanted)
+    values = change_set.change_details(at, configuration)
+    if at.waits is not None and values["restart_needed"]:  # it undoes nothing of what is changed until then
+        values = change_set.change_details(at, configuration.restrict(c["setting"] for c in values["changes"]))
+    values |= _decision(unit, by, at, bool(values["restart_needed"]))
+    unit.recommendations.step(recommendation, State.APPROVED, by, **values)
+    return _without_change(unit, at, unit.recommendations.get(id_))
+
+
+def _require_free_way(unit: UnitOfWork, at: ServerContext, wanted: Recommendation) -> None:
+    """One change at a time. What waits for its maintenance window is on its way then, and not before."""
+    if wanted.restart_needed and at.waits is not None:
+        others = [r for r in unit.recommendations.in_states(at.database.id, UNDER_WAY) if r.restart_needed]
+    else:
+        others = [r for r in under_way(unit, at.database.id) if not waits_for_window(unit, at.database, r)]
+    other = next((r for r in others if r.id != wanted.id), None)
+    if other is not None:
+        raise Conflict(f"{other.id} is {_shown_state(other)}: one change at a time; {_way_on(other)}")
+
+
+def under_way(unit: UnitOfWork, database_id: str) -> list[Recommendation]:
+    """What is approved or being measured."""
+    return unit.recommendations.in_states(database_id, UNDER_WAY)
+
+
+def _shown_state(row: Recommendation) -> str:
+    return row.state if row.withdrawn_at is None else f"{row.state}, withdrawn while its agent applies it"
+
+
+def _way_on(row: Recommendation) -> str:
+    if row.withdrawn_at is not None and row.state == State.APPROVED:
+        return "the next reports of its agent will end it"
+    return "wait for it, reject it or roll it back"
+
+
+def _subset(
+    unit: UnitOfWork,
+    at: ServerContext,
+    whole: Recommendation,
+    session: Session | None,
+    names: Collection[str],
+    by: str,
+    reason: str | None,
+) -> Recommendation:
+    changed = {c["setting"] for c in whole.changes or ()}
+    unknown = sorted(set(names) - changed)
+    if unknown or not names:
+        raise InvalidConfiguration(
+            f"{', '.join(unknown) or 'nothing'} is not a change of {whole.id}; it changes {', '.join(sorted(changed))}"
+        )
+    assert whole.configuration is not None
+    part_of = {n: whole.configuration[n] for n in names}
+    configuration = admitted(unit, at, part_of, known_to_run(whole, session))
+    if at.waits is not None and whole.restart_needed:
+        configuration = configuration.restrict(c.name for c in at.live.changes(configuration))
+    part = propose(
+        unit,
+        at,
+        configuration,
+        kind=Kind.SUBSET,
+        origin=Origin.SUBSET,
+        session=session,
+        parent_id=whole.id,
+        trial=whole.trial,
+    )
+    left_out: Document = {"declined": Declined("left_out", reason, changed - set(names), part.id)}
+    left_out |= {"decided_at": unit.now, "decided_by": by}
+    unit.recommendations.step(whole, State.REJECTED, by, failure=REJECTED, **left_out)
+    unit.recommendations.step(part, State.APPROVED, by, **_decision(unit, by, at, bool(part.restart_needed)))
+    return unit.recommendations.get(part.id)
+
+
+def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendation) -> Recommendation:
+    """Outside a lab, settings that are active already need nobody: what comes next measures them."""
+    if at.mode == "lab" or approved.changes:
+        return approved
+    unit.recommendations.step(approved, State.APPLIED, SERVICE, applied_at=unit.now)
+    return unit.recommendations.get(approved.id)
+
+
+def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Recommendation:
+    """What it changes is remembered as turned down.
+
+    Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active.
+    """
+    recommendation, _, _ = _held(unit, id_)
+    advance_recommendation(recommendation.state, State.REJECTED)
+    if recommendation.withdrawn_at is not None:
+        raise IllegalTransition(f"{id_} was already withdrawn: {withdrawal.UNDER_WAY}")
+    decided = {"decided_at": unit.now, "decided_by": by}
+    withdrawal.withdraw(unit, recommendation, by, REJECTED, Declined("rejected", reason), **decided)
+    unit.conclude()
+    return unit.recommendations.get(id_)
+
+
+def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Recommendation:
+    """A new recommendation that leads back to the settings before `id_`. Never refused for memory. What is rolled back
+    is remembered as turned down.
+
+    What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
+    """
+    recommendation, database, _ = _held(unit, id_)
+    if recommendation.state != State.APPROVED and not recommendation.is_active:
+        raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
+    if recommendation.state == State.APPROVED and recommendation.kind == Kind.ROLLBACK:
+        raise IllegalTransition(f"{id_} is a rollback that has not been carried out yet: reject it instead")
+    return _way_back(unit, recommendation, database, recommendation.before, by, Declined("rolled_back", reason))
+
+
+def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
+    """The same by the service itself, of what this recommendation changed and nothing else.
+
+    Raises before anything is written, where these settings can be set no longer.
+    """
+    recommendation, database, _ = _held(unit, id_)
+    before = {c["setting"]: c["before"] for c in recommendation.changes or ()}
+    return _way_back(unit, recommendation, database, before, by)
+
+
+def _way_back(
+    unit: UnitOfWork,
+    recommendation: Recommendation,
+    database: Database,
+    before: Mapping[str, Value],
+    by: str,
+    declined: Declined | None = None,
+) -> Recommendation:
+    at, others = context_of(unit, database), unit.recommendations.in_states(database.id, withdrawal.OPEN)
+    made = {c["setting"] for c in recommendation.changes or ()}
+    back = propose(
+        unit,
+        at,
+        Configuration({n: v for n, v in before.items() if n in made or n in at.active}),
+        kind=Kind.ROLLBACK,
+        origin=Origin.ROLLBACK,
+        parent_id=recommendation.id,
+        state=State.APPROVED,
+        by=by,
+        declined=declined,
+    )
+    failure = Failure(DecisionCode.WITHDRAWN, f"withdrawn by the rollback of {recommendation.id}", audit.party(by))
+    for other in others:
+        withdrawal.withdraw(unit, other, by, failure)
+    changes = _undone(at, back.changes or (), recommendation.changes or ())
+    unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
+    return unit.recommendations.get(back.id)
+
+
+def _undone(at: ServerContext, back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
+    """The way back in the words of each change's own undo: a setting that had no line in the file gets none.
+
+    A value that the server derives follows by itself: its setting was not changed and has no line to take away.
+    """
+    made = {c["setting"]: c for c in changes}
+    told = [c for c in back if c["setting"] in made or at.server.settings[c["setting"]].persisted is not None]
+    return [_by_undo(c, made.get(c["setting"])) for c in told]
+
+
+def _by_undo(back: Document, made: Document | None) -> Document:
+    if made is None or made["before"] != back["after"]:
+        return back
+    return {**back, "do": made["undo"], "do_steps": made.get("undo_steps")}
+
+
+def _held(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Database, Session | None]:
+    """The recommendation, read while its database's row is held, and its session."""
+    database = unit.databases.lock(unit.recommendations.get(id_).database_id)
+    recommendation = unit.recommendations.get(id_)
+    session = unit.sessions.of(recommendation)
+    return recommendation, database, session
+
+
+def _decision(unit: UnitOfWork, by: str, at: ServerContext, restart: bool) -> Document:
+    """An approval that has to wait for a maintenance window lasts to that window's end at least."""
+    expires_at = unit.now + APPROVAL_LASTS
+    upcoming = following(at.windows, unit.now) if at.waits is not None and restart else None
+    if upcoming is not None:
+        expires_at = max(expires_at, upcoming.end)
+    return {"decided_at": unit.now, "decided_by": by, "expires_at": expires_at}

@@ -1,0 +1,168 @@
+"""What the agent is to do now: the one approved recommendation, as a directive."""
+
+from __future__ import annotations
+
+from lutra_models.errors import LutraError
+from lutra_models.identity import Identity
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.maintenance import closed
+from lutra_models.wire import Directive, MustReach
+
+from lutra_service.app.databases.current_server import context_of, effective_mode
+from lutra_service.app.tuning.admit import admission
+from lutra_service.app.tuning.admit.change_set import BY_HAND
+from lutra_service.app.tuning.deliver import directive_holder
+from lutra_service.app.tuning.deliver.directive_holder import Holder
+from lutra_service.app.tuning.observe import silence
+from lutra_service.common.actor import AUTOMATIC, SERVICE
+from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.store import UnitOfWork
+
+
+def current(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple[Directive | None, bool]:
+    """None where nothing is approved, where another agent holds it, and where this one would not do it: paused, or in
+    mode observe; and whether this agent was given it before. Without a name it is the agent that reported last.
+
+    A restart waits for its maintenance window, where the mode is restart_in_window.
+    """
+    found = _waiting(unit, database, agent)
+    if found is None:
+        return None, False
+    recommendation, directive = found
+    return directive, _is_held(recommendation, directive_holder.asking(database, agent))
+
+
+def hand_out(unit: UnitOfWork, database: Database, agent: Holder | None) -> Directive | None:
+    """The same, and from now on this agent holds it: nothing ends it unseen any more."""
+    found = _waiting(unit, database, agent)
+    if found is None:
+        return None
+    recommendation, directive = found
+    who = directive_holder.asking(database, agent)
+    if not _is_held(recommendation, who):
+        unit.recommendations.change(recommendation.id, handed_out_at=unit.now, handed_to=who)
+    return directive
+
+
+def _is_held(recommendation: Recommendation, who: str | None) -> bool:
+    return recommendation.handed_out_at is not None and recommendation.handed_to == who
+
+
+def _waiting(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple[Recommendation, Directive] | None:
+    if database.agent.paused:
+        return None
+    for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
+        if row.withdrawn_at is not None or row.expires_at is None or row.expires_at <= unit.now:
+            continue
+        if waits_for_window(unit, database, row) or _waits_for_another(unit, database, row):
+            continue
+        asking = directive_holder.asking(database, agent)
+        if directive_holder.held_by_another(unit, row, asking) or _not_for(unit, database, row, agent):
+            return None
+        directive = _directive(unit, database, row)
+        return None if directive is None else (row, directive)
+    return None
+
+
+def waits_for_window(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
+    """Whether it is approved, no agent was given it, and it needs a maintenance window that is not open now."""
+    given = row.state != State.APPROVED or row.handed_out_at is not None
+    return not given and _outside_window(unit, database, row)
+
+
+def _outside_window(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
+    """A restart has to be inside one, where the mode is restart_in_window; not an operator's rollback."""
+    if not row.restart_needed or (row.kind == Kind.ROLLBACK and row.decided_by != SERVICE):
+        return False
+    mode = effective_mode(database, unit.sessions.of(row))
+    return mode == "restart_in_window" and closed(database.rules.maintenance_windows, unit.now) is not None
+
+
+def _waits_for_another(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
+    """Whether another change is still carried out or measured: what waited for its window was approved beside it."""
+    if row.kind == Kind.ROLLBACK or row.handed_out_at is not None:
+        return False
+    others = unit.recommendations.in_states(database.id, (State.APPROVED, State.APPLIED))
+    busy = [r for r in others if r.id != row.id and (r.state == State.APPLIED or r.handed_out_at is not None)]
+    return any(row.restart_needed or r.restart_needed or Kind.MAINTENANCE in (row.kind, r.kind) for r in busy)
+
+
+def waits(unit: UnitOfWork, row: Recommendation) -> str | None:
+    """Why an approved recommendation is not carried out yet, in words; None where nothing is in its way."""
+    if row.state != State.APPROVED or row.withdrawn_at is not None or row.handed_out_at is not None:
+        return None
+    database = unit.databases.get(row.database_id)
+    mode = effective_mode(database, unit.sessions.of(row))
+    if database.agent.paused:
+        return "the agent is paused on its host: run `lutra-agent resume` there"
+    if mode == "observe":
+        return _by_hand(unit, database, row)
+    if waits_for_window(unit, database, row):
+        return f"it needs a restart: {closed(database.rules.maintenance_windows, unit.now)}"
+    if _waits_for_another(unit, database, row):
+        return "another change is still being measured"
+    return silence.sentence(unit, database) or None
+
+
+def _by_hand(unit: UnitOfWork, database: Database, row: Recommendation) -> str:
+    """What of it somebody wrote into the file already is named: it is not active yet."""
+    try:
+        live = context_of(unit, database).live
+        found = {c["setting"]: live.not_active(c["setting"]) for c in row.changes or () if c["setting"] in live.values}
+    except LutraError:
+        found = {}
+    told = [f"{name}: {words}" for name, words in found.items() if words]
+    return "; ".join(told) or BY_HAND
+
+
+def _not_for(unit: UnitOfWork, database: Database, row: Recommendation, agent: Holder | None) -> bool:
+    """What no operator said yes to is for the agent alone that itself reported last, and in mode lab."""
+    session = unit.sessions.of(row)
+    if session is None or not session.opened_by_agent or row.decided_by != AUTOMATIC:
+        return False
+    return agent is None or str(agent) != database.reporter or database.agent.mode != "lab"
+
+
+def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendation) -> Directive | None:
+    session = unit.sessions.of(recommendation)
+    mode, rollback = effective_mode(database, session), recommendation.kind == Kind.ROLLBACK
+    measure = mode == "lab" and not rollback
+    if mode == "observe" or _outside_window(unit, database, recommendation):
+        return None
+    assert recommendation.configuration is not None
+    assert recommendation.expires_at is not None
+    return Directive(
+        id=recommendation.id,
+        recommendation=recommendation.id,
+        settings=recommendation.configuration,
+        restart_allowed=mode in ("lab", "restart_in_window") and database.settings_policy.restart,
+        restore=admission.goes_back(unit, recommendation, session),
+        rollback=rollback or (mode != "lab" and admission.leads_home(recommendation, session)),
+        measure=measure,
+        must_reach=_must_reach(database, recommendation, session),
+        loads=session.aim.loads if measure and session is not None and session.aim is not None else (),
+        expects=_expected(unit, recommendation, session),
+        rules=database.rules,
+        expires_at=recommendation.expires_at,
+    )
+
+
+def _must_reach(database: Database, recommendation: Recommendation, session: Session | None) -> MustReach | None:
+    """For an agent that knows of it: one of an earlier version refuses what it does not know. Of one load's reading
+    alone: an aim over several is none of a window.
+    """
+    value = recommendation.must_reach
+    if session is None or session.aim is not None or value is None or not database.agent.ends_early:
+        return None
+    return MustReach(metric=session.objective.metric, goal=session.objective.goal, value=value)
+
+
+def _expected(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> Identity | None:
+    """An operator's rollback is for whatever server is there; the service's own is for the one that was changed."""
+    if recommendation.kind != Kind.ROLLBACK:
+        return session.identity if session else None
+    if recommendation.decided_by != SERVICE or recommendation.parent_id is None:
+        return None
+    changed = unit.recommendations.get(recommendation.parent_id).outcome
+    return changed.server if changed else None

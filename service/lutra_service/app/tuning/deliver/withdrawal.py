@@ -1,0 +1,102 @@
+"""Ending what is not applied yet: at once, or, where an agent was given it, once it is known what the agent did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from lutra_models.errors import ApplyCode, Failure, Party
+from lutra_models.lifecycle import RecommendationState as State
+
+from lutra_service.app.access import audit
+from lutra_service.app.tuning.deliver import directive_holder
+from lutra_service.app.tuning.deliver.directive_holder import Holder
+from lutra_service.app.tuning.facts import Heard
+from lutra_service.common.actor import SERVICE
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.outcome import ChangeOutcome
+from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.transitions import Declined
+from lutra_service.db.store import UnitOfWork
+
+UNPROPOSED = (State.OBSERVING, State.COMPUTING)
+OPEN = (*UNPROPOSED, State.PROPOSED, State.APPROVED)
+UNDER_WAY = "its agent is carrying it out: it is rolled back once it is applied"
+SETTLED_AFTER = timedelta(minutes=1)
+"""A report that was made so long after a withdrawal and holds no outcome says that the agent did not begin."""
+NO_ANSWER = "its agent never answered"
+
+
+def withdraw(
+    unit: UnitOfWork,
+    row: Recommendation,
+    by: str,
+    failure: Failure,
+    declined: Declined | None = None,
+    **values: Any,
+) -> None:
+    """`values` are set where it ends now. One that was withdrawn before stays so."""
+    if is_given(row):
+        if row.withdrawn_at is not None:
+            return
+        withdrawn: Document = {"withdrawn_at": unit.now, "withdrawn_by": by, "failure": failure}
+        unit.recommendations.stay(row, by, declined=declined, **withdrawn)
+    else:
+        to = State.EXPIRED if row.state in UNPROPOSED else State.REJECTED
+        unit.recommendations.step(row, to, by, failure=failure, declined=declined, **values)
+
+
+def error(row: Recommendation) -> str | None:
+    """Why it came to nothing or was undone, for people; with what is still to come of one that its agent holds."""
+    under_way = row.state == State.APPROVED and row.withdrawn_at is not None
+    return ": ".join(filter(None, (row.error, UNDER_WAY))) if under_way else row.error
+
+
+def is_given(row: Recommendation) -> bool:
+    """Whether an agent may be carrying it out."""
+    return row.state == State.APPROVED and row.handed_out_at is not None
+
+
+def settle(unit: UnitOfWork, heard: Heard) -> None:
+    """End what was withdrawn, or has expired, where the report shows that its agent is not at it any more."""
+    database, report = heard.database, heard.report
+    holder = str(Holder(report.agent, report.epoch))
+    made = min(report.sent_at, unit.now)  # a clock that is ahead says nothing
+    for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
+        since = _lapsed_at(unit, row)
+        if since is None or report.status.provisional == row.id or directive_holder.held_by_another(unit, row, holder):
+            continue
+        if made >= since + SETTLED_AFTER:
+            _end(unit, row, heard.configuration or {})
+
+
+def end_unanswered(unit: UnitOfWork, row: Recommendation) -> None:
+    """Its agent is silent. Where it made the change after all, its outcome counts whenever it comes."""
+    _end(unit, row, {}, NO_ANSWER)
+
+
+def _lapsed_at(unit: UnitOfWork, row: Recommendation) -> datetime | None:
+    """Since when nobody is given it any more, and nobody was since."""
+    if row.handed_out_at is None or row.expires_at is None:
+        return None
+    ends = [t for t in (row.withdrawn_at, row.expires_at) if t is not None and t <= unit.now]
+    return max(min(ends), row.handed_out_at) if ends else None
+
+
+def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
+    if _is_active(row, configuration):
+        found = ChangeOutcome.found_applied("found active", unit.now)
+        by, why = audit.BY_HAND, "found active"
+        unit.recommendations.step(row, State.APPLIED, by, why, outcome=found, applied_at=unit.now)
+    else:
+        to = State.EXPIRED if row.withdrawn_at is None else State.REJECTED
+        known = row.failure or Failure(ApplyCode.EXPIRED, "", Party.SERVICE)
+        failure = replace(known, message="; ".join(filter(None, (known.message, why))))
+        unit.recommendations.step(row, to, SERVICE, failure=failure)
+
+
+def _is_active(row: Recommendation, configuration: Mapping[str, Any]) -> bool:
+    """Whether anything of it is: what is there, somebody put there."""
+    return any(c["after"] != c["before"] and configuration.get(c["setting"]) == c["after"] for c in row.changes or ())

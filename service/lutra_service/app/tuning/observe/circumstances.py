@@ -1,0 +1,59 @@
+"""Under what a live database was looked at: its load, its settings, its symptoms; and whether that is still so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lutra_models.evidence import STRENGTH_CHANGED
+from lutra_models.history import same_context
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.symptoms import evidence_of
+from lutra_service.app.tuning.observe import offered_load
+from lutra_service.common.documents import Document
+from lutra_service.db.repositories.recommendations import digest_of
+from lutra_service.db.store import UnitOfWork
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """`context` is what the agent reports of the load, `offered` the load itself by metric, `strengths` are those of
+    the symptoms by name; None where nobody asked.
+    """
+
+    settings: str
+    context: Document = field(default_factory=dict)
+    offered: Mapping[str, float] = field(default_factory=dict)
+    strengths: Mapping[str, float] | None = None
+
+    def alike(self, now: Circumstances) -> bool:
+        """Whether `now` is nothing else. A symptom that went is no reason to look again."""
+        if self.settings != now.settings or not same_context(self.context, now.context):
+            return False
+        if not offered_load.is_like(self.offered, now.offered):
+            return False
+        came = now.strengths or {}
+        was = self.strengths
+        return was is None or all(s - was.get(name, 0.0) <= STRENGTH_CHANGED for name, s in came.items())
+
+    def to_dict(self) -> Document:
+        return asdict(self)
+
+
+def present(unit: UnitOfWork, at: ServerContext, minutes: float | None = None) -> Circumstances:
+    """Those of now; with the strengths of symptoms by the windows of so many `minutes`, where these are given."""
+    seen = None if minutes is None else strengths(unit, at, minutes)
+    newest = (r.metrics for r in unit.reports.windows(at.database.id, offered_load.WINDOWS))
+    return Circumstances(digest_of(at.active), dict(at.database.context or {}), offered_load.offered(newest), seen)
+
+
+def strengths(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, float]:
+    """By symptom, what the windows of so many minutes show."""
+    return dict(evidence_of(unit, at, None, minutes=minutes).basis(at.active).strengths)
+
+
+def read(document: Mapping[str, Any]) -> Circumstances:
+    """What `to_dict` wrote."""
+    return Circumstances(**document)

@@ -1,0 +1,99 @@
+"""A session to which nothing is worth changing: it says so, and looks again once something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.lifecycle import SessionState
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.symptoms import MINUTES
+from lutra_service.app.tuning.observe import circumstances, observation_progress, outages
+from lutra_service.common.actor import SERVICE
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.store import UnitOfWork
+
+SYMPTOMS_EVERY = timedelta(minutes=5)
+"""The windows since the last look are read for them …"""
+WHOLE_EVERY = timedelta(minutes=MINUTES)
+"""… and all that evidence rests on so often, as some symptoms take their time, and where the new windows show more."""
+UNAPPLIED = (State.EXPIRED, State.REFUSED, State.FAILED, State.REVERTED)
+KNOWN = 20
+"""Circumstances under which nothing was worth changing: a load that comes and goes is looked at once at each level."""
+
+
+def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> None:
+    """Lead a running session there. `why`: what was looked at, in words."""
+    if session.state != SessionState.RUNNING:
+        return
+    before = (session.settled or {}).get("known", [])
+    now = circumstances.present(unit, at, MINUTES)
+    content: Document = {
+        "known": [*before, now.to_dict()][-KNOWN:],
+        "symptoms_at": unit.now.isoformat(),
+        "whole_at": unit.now.isoformat(),
+        "unread": not _is_read(unit, session),
+        "for_window": [r.id for r in for_window(unit.recommendations.outlined(session.id))],
+    }
+    unit.sessions.step(session, SessionState.SETTLED, SERVICE, why, settled=content)
+
+
+def for_window(rows: Iterable[Recommendation]) -> list[Recommendation]:
+    """Those that wait for a maintenance window, or for the approval to."""
+    waiting = (State.PROPOSED, State.APPROVED)
+    return [r for r in rows if r.kind == Kind.MAINTENANCE and r.state in waiting and r.withdrawn_at is None]
+
+
+def sentence(session: Session, rows: Iterable[Recommendation]) -> str:
+    """What a settled session says now: what still waits for a maintenance window, and what was looked at.
+
+    An outage that was seen then is told by what is seen now.
+    """
+    waiting = [f"{r.id} waits, for a maintenance window." for r in for_window(rows)]
+    return " ".join([*waiting, outages.without(session.message or "")])
+
+
+def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
+    """Whether the load, the settings or the symptoms of now are others than any under which nothing was worth it; or
+    the objective is read now and was not; or what waited for its maintenance window has ended without being applied,
+    and no operator rejected it.
+
+    Under a new load it waits for as many windows as say what that is.
+    """
+    kept = session.settled or {}
+    waited = [unit.recommendations.get(id_) for id_ in kept.get("for_window", ())]
+    if any(r.state in UNAPPLIED for r in waited):
+        return True
+    if kept.get("unread") and _is_read(unit, session):
+        return True
+    known = [circumstances.read(one) for one in kept["known"]]
+    now = circumstances.present(unit, at)
+    alike = [one for one in known if one.alike(now)]
+    last, whole = (_moment(kept, name) for name in ("symptoms_at", "whole_at"))
+    if not alike or unit.now - last < SYMPTOMS_EVERY:
+        return not alike
+    entire = unit.now - whole >= WHOLE_EVERY
+    minutes = MINUTES if entire else (unit.now - last) / timedelta(minutes=1)
+    now = replace(now, strengths=circumstances.strengths(unit, at, minutes))
+    if not entire and not any(one.alike(now) for one in alike):
+        entire = True
+        now = replace(now, strengths=circumstances.strengths(unit, at, MINUTES))
+    looked = {"symptoms_at": unit.now.isoformat(), **({"whole_at": unit.now.isoformat()} if entire else {})}
+    unit.sessions.change(session.id, settled={**kept, **looked})
+    return not any(one.alike(now) for one in alike)
+
+
+def _is_read(unit: UnitOfWork, session: Session) -> bool:
+    """Whether the newest windows have the objective."""
+    windows = unit.reports.windows(session.database_id, observation_progress.WINDOWS)
+    return len(windows) == observation_progress.WINDOWS and all(session.judged.metric in r.metrics for r in windows)
+
+
+def _moment(kept: Document, name: str) -> datetime:
+    """When that was looked at; a session that an earlier version settled looked at all at once."""
+    return datetime.fromisoformat(kept[name] if name in kept else kept["symptoms_at"])

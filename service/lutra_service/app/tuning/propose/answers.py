@@ -1,0 +1,172 @@
+"""What becomes of an answer: a proposal, on a live database also one for the maintenance window, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_models.errors import DecisionCode, Failure, Party
+from lutra_models.knobs import Configuration
+from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.tuning.admit import change_set
+from lutra_service.app.tuning.observe import settling
+from lutra_service.app.tuning.propose.proposal import propose
+from lutra_service.app.workloads import lessons
+from lutra_service.common.actor import SERVICE
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Recommendation, Session, Snapshot
+from lutra_service.db.store import UnitOfWork
+
+TOLD = ("origin", "predictions", "reasons")
+TOLD_BESIDE = ("curve", "shortened_from", "looked_at")
+
+
+def take(
+    unit: UnitOfWork,
+    row: Recommendation,
+    session: Session | None,
+    at: ServerContext,
+    configuration: Configuration,
+    result: Mapping[str, Any],
+) -> None:
+    """Store what a worker answered for `row`: `configuration`, admitted, and the rest of `result`."""
+    told: Document = {**{n: result[n] for n in TOLD}, **{n: result.get(n) for n in TOLD_BESIDE}}
+    told["leaned"] = _leaned(unit, row, result.get("leaned"))
+    if session is not None and session.mode == "lab" and session.aim is None:
+        told["must_reach"] = result.get("must_reach")
+    if result.get("snapshot"):
+        kept = _keep_snapshot(unit, row, result)
+        if session is not None:
+            _remember(unit, row, session, at, result["lesson"], kept)
+    if session is not None and result["origin"] == Origin.NOTHING:
+        _nothing(unit, row, at, told)
+    elif session is not None and row.kind == Kind.SEARCH and at.mode == "restart_in_window":
+        _in_parts(unit, row, session, at, configuration, told)
+    else:
+        _proposed(unit, row, at, configuration, told)
+
+
+def _leaned(unit: UnitOfWork, row: Recommendation, told: Document | None) -> Document | None:
+    """With the workloads' ids in place of their places in the request."""
+    ids = None if told is None else unit.requests.get(row.id).payload.get("workloads")
+    if told is None or ids is None:  # a service of an earlier version asked
+        return None
+    on = [{"workload": ids[each["place"]], "weight": each["weight"]} for each in told["on"]]
+    return {**told, "on": sorted(on, key=lambda each: -each["weight"])}
+
+
+def _proposed(
+    unit: UnitOfWork, row: Recommendation, at: ServerContext, configuration: Configuration, told: Document
+) -> None:
+    values = change_set.change_details(at, configuration)
+    values |= {"proposed_at": unit.now, "lease_until": None}
+    unit.recommendations.step(row, State.PROPOSED, SERVICE, **told, **values)
+
+
+def _nothing(unit: UnitOfWork, row: Recommendation, at: ServerContext, told: Document) -> None:
+    """Nobody is asked for approval."""
+    values = change_set.change_details(at, at.active.restrict(at.space.names))
+    values |= {"proposed_at": unit.now, "lease_until": None}
+    unit.recommendations.step(row, State.UNNEEDED, SERVICE, **told, **values)
+
+
+def _in_parts(
+    unit: UnitOfWork,
+    row: Recommendation,
+    session: Session,
+    at: ServerContext,
+    configuration: Configuration,
+    told: Document,
+) -> None:
+    """What needs a restart is one proposal by itself, for the maintenance window; the rest needs not wait for it."""
+    changes = at.live.changes(configuration)
+    restart = {c.name: c.after for c in changes if c.applies == "restart"}
+    if not restart:
+        return _proposed(unit, row, at, configuration, told)
+    rest = configuration.replace({c.name: c.before for c in changes if c.name in restart})
+    waiting = settling.for_window(unit.recommendations.of_kind(session.id, (Kind.MAINTENANCE,)))
+    gathered = _gathered(at, waiting, restart)
+    known = next((r for r in waiting if r.configuration == gathered), None)
+    parts = _told_apart(told, restart)
+    if rest != at.active.restrict(rest):
+        _proposed(unit, row, at, rest, parts[0])
+        return None if known is not None else _gather(unit, at, session, row.id, waiting, gathered, parts[1])
+    if known is not None:
+        return _nothing(unit, row, at, told)
+    for_window = Configuration(gathered)
+    own = {"kind": Kind.MAINTENANCE, "trial": None, "key": row.id}
+    _proposed(unit, row, at, for_window, {**parts[1], **own})
+    return _end(unit, waiting, row.id)
+
+
+def _gather(
+    unit: UnitOfWork,
+    at: ServerContext,
+    session: Session,
+    parent_id: str,
+    waiting: list[Recommendation],
+    gathered: Document,
+    told: Document,
+) -> None:
+    made = propose(
+        unit,
+        at,
+        Configuration(gathered),
+        kind=Kind.MAINTENANCE,
+        origin=Origin(told["origin"]),
+        session=session,
+        parent_id=parent_id,
+    )
+    unit.recommendations.change(made.id, reasons=told["reasons"], looked_at=told["looked_at"])
+    _end(unit, waiting, made.id)
+
+
+def _end(unit: UnitOfWork, waiting: list[Recommendation], into: str) -> None:
+    """One proposal holds what needs a restart: what was only proposed before is in it."""
+    failure = Failure(DecisionCode.GATHERED, f"gathered into {into}", Party.SERVICE)
+    for row in waiting:
+        if row.state == State.PROPOSED:
+            unit.recommendations.step(row, State.EXPIRED, SERVICE, failure=failure)
+
+
+def _gathered(at: ServerContext, waiting: list[Recommendation], restart: Mapping[str, Any]) -> Document:
+    """With what earlier proposals want besides, and is not active yet."""
+    earlier = {c["setting"]: c["after"] for r in waiting if r.state == State.PROPOSED for c in r.changes or ()}
+    wanted = {**earlier, **restart}
+    return {n: v for n, v in wanted.items() if n in at.active and at.active[n] != v}
+
+
+def _told_apart(told: Document, restart: Mapping[str, Any]) -> tuple[Document, Document]:
+    """What is told of the rest, and of the restart part. What was predicted is of both together."""
+    reasons = told["reasons"]
+    rest = [r for r in reasons if r["setting"] not in restart]
+    part = [r for r in reasons if r["setting"] in restart]
+    leaned = told["leaned"] and {**told["leaned"], "predictions": {}}
+    alone = {**told, "predictions": {}, "curve": [], "shortened_from": None, "leaned": leaned}
+    return {**(alone if part and rest else told), "reasons": rest}, {**(alone if rest else told), "reasons": part}
+
+
+def _remember(
+    unit: UnitOfWork, row: Recommendation, session: Session, at: ServerContext, lesson: Document, snapshot_id: str
+) -> None:
+    """What the session taught so far; at its end, as one with what an earlier session taught already."""
+    workload = lessons.of_session(unit, session, at.database, lesson, snapshot_id)
+    if row.kind == Kind.HANDOVER:
+        lessons.merge(unit, workload, at.database.id)
+
+
+def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> str:
+    made = Snapshot(
+        id=unit.new_id("snap"),
+        database_id=recommendation.database_id,
+        session_id=recommendation.session_id,
+        key=recommendation.key,
+        observations=result["observations"],
+        payload=result["snapshot"],
+        created_at=unit.now,
+    )
+    return unit.snapshots.add(made).id

@@ -1,0 +1,144 @@
+"""What-if: the p99 and QPS of given settings. A question: nothing is stored or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from lutra_models.advice import Prediction
+from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
+from lutra_models.knobs import Applies, Configuration, Risk, Value
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.errors import InvalidRequest
+from lutra_service.app.tuning.admit import change_set
+from lutra_service.app.tuning.admit.admission import admitted
+from lutra_service.app.tuning.propose.predictions import LEVEL, newest_of_this_load, of_changes, record, snapshot
+from lutra_service.common import serialize
+from lutra_service.common.documents import Document
+from lutra_service.db.store import UnitOfWork
+
+if TYPE_CHECKING:
+    from lutra_models.gp.fitted.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class NotKnown:
+    """A change of which no model knows what it does, and what the catalogue says of it.
+
+    `memory_bytes` is what this change alone adds to the memory sum.
+    """
+
+    setting: str
+    before: Value
+    after: Value
+    meaning: str
+    manual: str
+    risk: Risk
+    applies: Applies | Literal["fixed"]
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class ForLoad:
+    """The offered load of a prediction, and between which it was measured."""
+
+    rate_of: str
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A prediction, and what it rests on. `not_known` are the changes that it is not about."""
+
+    configuration: Configuration
+    predictions: dict[str, Prediction]
+    not_known: list[NotKnown]
+    changes: list[Document]
+    memory: Document
+    refusal: Document | None
+    warnings: list[str]
+    observations: int
+    session_id: str | None
+    fitted_at: datetime
+    record: dict[str, Document]
+    load: ForLoad | None
+
+
+def what_if(
+    unit: UnitOfWork,
+    at: ServerContext,
+    settings: Mapping[str, Any],
+    level: float = LEVEL,
+    rate: float | None = None,
+) -> WhatIf:
+    """`settings` (texts with units, or numbers) merged with the current ones. A question: nothing is stored or refused.
+
+    It is for the load of now, or on a live database for a `rate` that clients offer. Raises NotEnoughObservations
+    before anything was fitted under the load of now, InvalidConfiguration for a value that is none, and InvalidRequest
+    for a rate of which nothing is known.
+    """
+    newest = newest_of_this_load(unit, at)
+    if newest is None:
+        load = ", ".join(f"{name} {value}" for name, value in (at.database.context or {}).items())
+        under = f" under this load ({load})" if load else ""
+        raise NotEnoughObservations(
+            f"{at.database.id}: no model yet{under}: it is fitted after a session's third trial"
+        )
+    stored, model = unit.snapshots.get(newest), snapshot(newest, unit)
+    asked = at.parse(settings)
+    target = at.active.restrict(at.space.names).replace(asked)
+    changes = at.live.changes(target)
+    predictions, of_load = _for_load(model, of_changes(model, at.active, target, level), rate)
+    return WhatIf(
+        configuration=target,
+        predictions=predictions,
+        not_known=[_not_known(at, name, target[name]) for name in model.unseen(c.name for c in changes)],
+        changes=[serialize.change_to_dict(c) for c in at.live.steps(changes)],
+        memory=change_set.memory_sum(at, target),
+        refusal=_refusal(unit, at, asked),
+        warnings=change_set.warnings(at, target, changes),
+        observations=stored.observations,
+        session_id=stored.session_id,
+        fitted_at=stored.created_at,
+        record=record(unit, at.database.id),
+        load=of_load,
+    )
+
+
+def _for_load(
+    model: Snapshot, predictions: dict[str, Prediction], rate: float | None
+) -> tuple[dict[str, Prediction], ForLoad | None]:
+    """The predictions at that rate, and which load they are for, as far as that is known. Raises InvalidRequest."""
+    known = next(iter(model.loads.values()), None)
+    if rate is None:
+        return predictions, None if known is None else ForLoad(known.rate_of, known.here, known.low, known.high)
+    if known is None:
+        raise InvalidRequest(
+            f"rate: {rate:g} cannot be predicted: the model was fitted at the current load only. In "
+            "a lab the rate is a result of "
+            "the settings; on a live database, windows at several rates are needed. Omit `rate`"
+        )
+    try:
+        return model.at_rate(predictions, rate), ForLoad(known.rate_of, rate, known.low, known.high)
+    except ValueError as error:
+        raise InvalidRequest(f"rate: {error}; other loads cannot be predicted") from error
+
+
+def _refusal(unit: UnitOfWork, at: ServerContext, asked: Mapping[str, Value]) -> Document | None:
+    """Why a recommendation of these settings would be refused, by the very rules that it would meet."""
+    try:
+        admitted(unit, at, asked)
+    except InvalidConfiguration as error:
+        return {"code": error.code, "message": str(error)}
+    return None
+
+
+def _not_known(at: ServerContext, name: str, after: Value) -> NotKnown:
+    row, reported = at.live.row(name), at.server.settings[name]
+    more, now = (at.live.memory(at.policy, changed).total_bytes for changed in ({name: after}, {}))
+    return NotKnown(name, at.active[name], after, row.meaning, row.manual, row.risk, reported.applies, more - now)

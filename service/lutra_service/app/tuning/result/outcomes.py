@@ -1,0 +1,200 @@
+"""What became of a recommendation on its server: what its agent says, and what is found there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from lutra_models.errors import ApplyCode, DecisionCode, Failure, Party
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.wire import Outcome, Report
+
+from lutra_service.app.access import audit
+from lutra_service.app.access.audit import named
+from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.tuning.deliver.directive_holder import Holder
+from lutra_service.app.tuning.facts import OutcomeTold, SettingsSeen
+from lutra_service.common.actor import SERVICE
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.outcome import ChangeOutcome
+from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.store import UnitOfWork
+
+log = logging.getLogger(__name__)
+
+LOST = Failure(
+    DecisionCode.STATE_LOST,
+    "its agent lost its state before this was confirmed, and could not undo it",
+    Party.SERVICE,
+)
+REPLACED = Failure(DecisionCode.SERVER_REPLACED, "another server took over before this was confirmed", Party.SERVICE)
+
+
+def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
+    """What an agent tells. What it made active is active, whatever was decided meanwhile.
+
+    An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
+    """
+    database, outcome, holder = fact.database, fact.outcome, Holder(fact.agent, fact.epoch)
+    recommendation = unit.recommendations.find(outcome.directive)
+    if recommendation is None or recommendation.database_id != database.id:
+        return
+    if recommendation.handed_out_at is None:
+        log.warning(
+            "%s: an agent reports %s for %s, which was never handed out", database.id, outcome.state, recommendation.id
+        )
+        return
+    state = recommendation.state
+    if state == State.APPROVED:
+        _first(unit, fact, recommendation)
+    elif state in (State.REJECTED, State.EXPIRED, State.REFUSED, State.FAILED) and not recommendation.is_active:
+        _late(unit, fact, recommendation)
+    elif outcome.state == "confirmed" and state != State.REVERTED:
+        _confirmed(unit, recommendation, outcome, holder)
+    elif outcome.state == "reverted" and state != State.REVERTED:
+        _reverted(unit, recommendation, outcome, holder)
+
+
+def _late(unit: UnitOfWork, fact: OutcomeTold, ended: Recommendation) -> None:
+    """Of one that counted as not carried out."""
+    outcome = fact.outcome
+    if outcome.state in ("refused", "failed"):
+        if ended.outcome is None:
+            unit.recommendations.change(ended.id, outcome=ChangeOutcome.told(outcome))
+        return
+    log.warning("%s was %s and is active: its agent reports %s", ended.id, ended.state, outcome.state)
+    _applied(unit, fact, ended)
+
+
+def _first(unit: UnitOfWork, fact: OutcomeTold, approved: Recommendation) -> None:
+    outcome = fact.outcome
+    if outcome.state in ("refused", "failed"):
+        failure, by, told = _failure(outcome), audit.agent(fact.agent), ChangeOutcome.told(outcome)
+        unit.recommendations.step(approved, State(outcome.state), by, failure.text, failure=failure, outcome=told)
+    else:
+        _applied(unit, fact, approved)
+
+
+def _applied(unit: UnitOfWork, fact: OutcomeTold, row: Recommendation) -> None:
+    outcome, holder = fact.outcome, Holder(fact.agent, fact.epoch)
+    told = ChangeOutcome.told(outcome).on(holder.epoch, fact.database.identity)
+    by, applied_at = audit.agent(holder.agent), min(outcome.at, unit.now)  # it may have waited in the agent's spool
+    unit.recommendations.step(row, State.APPLIED, by, outcome.message, outcome=told, applied_at=applied_at)
+    _after_applied(unit, row.id, outcome, holder)
+
+
+def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
+    """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
+    told = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
+    unit.recommendations.change(recommendation.id, outcome=told)
+    if recommendation.state != State.APPLIED:
+        return
+    if recommendation.kind == Kind.ROLLBACK:
+        _rolled_back(unit, recommendation)
+    elif recommendation.measured is not None:
+        unit.recommendations.step(recommendation, State.CONFIRMED, audit.agent(holder.agent))
+
+
+def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
+    events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
+    told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
+    failure, by = _failure(outcome), _who_undid(outcome, holder, events)
+    said = f"a guard undid {recommendation.id}: {failure.text}"
+    unit.recommendations.step(
+        recommendation, State.REVERTED, by, failure.text, told=said, failure=failure, outcome=told
+    )
+
+
+def _who_undid(outcome: Outcome, holder: Holder, events: Sequence[Document]) -> str:
+    if outcome.code is ApplyCode.GUARDRAIL:
+        names = dict.fromkeys(event["guard"] for event in reversed(events))
+        return " and ".join(audit.guard(name) for name in names) or f"a guard of {audit.agent(holder.agent)}"
+    return audit.ON_HOST if outcome.code is None else audit.agent(holder.agent)
+
+
+def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome, holder: Holder) -> None:
+    applied = unit.recommendations.get(id_)
+    if outcome.state == "reverted":
+        _reverted(unit, applied, outcome, holder)
+    elif outcome.state == "confirmed":
+        _confirmed(unit, applied, outcome, holder)
+    elif applied.kind == Kind.ROLLBACK and outcome.confirm_by is None:
+        _rolled_back(unit, applied)  # else its agent may still take it back, and with it what it took back is active
+
+
+def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
+    """A rollback needs no measurement, and what it took back is reverted, later changes of the same settings too."""
+    by = named(unit, applied.decided_by)
+    unit.recommendations.step(applied, State.CONFIRMED, by)
+    parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
+    if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
+        why, said = parent.reason or parent.error or "", f"{parent.id} was rolled back by {applied.id}"
+        unit.recommendations.step(parent, State.REVERTED, by, why, told=said)
+    for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED, State.CONFIRMED)):
+        if not _undone_by(applied, parent, later):
+            continue
+        why = f"undone by the rollback of {applied.parent_id}"
+        failure = Failure(DecisionCode.ROLLED_BACK, why, audit.party(applied.decided_by))
+        unit.recommendations.step(later, State.REVERTED, by, why, failure=failure)
+
+
+def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recommendation) -> bool:
+    """Whether a rollback set back what `row` had changed."""
+    now, changes = back.configuration or {}, row.changes or ()
+    if row.state == State.APPLIED:
+        return all(c["setting"] in now for c in changes)
+    if row.kind == Kind.ROLLBACK or parent is None or row.applied_at is None or parent.applied_at is None:
+        return False
+    later = row.applied_at > parent.applied_at
+    return later and any(now.get(c["setting"], c["after"]) != c["after"] for c in changes)
+
+
+def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
+    """The change that would stay unconfirmed for good, as its agent goes on without its state. Told once, and marked.
+
+    Where it is another server that reports, the change has failed with the one that it was made on.
+    """
+    for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
+        told = applied.outcome
+        if told is None or not told.is_provisional or told.epoch in (None, report.epoch):
+            continue
+        if applied.withdrawn_at is not None or _is_told(applied) or report.status.provisional == applied.id:
+            continue
+        server, now = told.server, database.identity
+        if server is not None and now is not None and not server.differences(now):
+            unit.recommendations.change(applied.id, failure=LOST)
+            return applied
+        unit.recommendations.step(applied, State.FAILED, SERVICE, REPLACED.text, failure=REPLACED)
+    return None
+
+
+def notice_active(unit: UnitOfWork, seen: SettingsSeen) -> None:
+    """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
+
+    What it changes counts: the server may derive other settings from these (one buffer from the size of another).
+    """
+    database, configuration = seen.database, seen.configuration
+    for approved in unit.recommendations.in_states(database.id, (State.APPROVED,)):
+        session = unit.sessions.of(approved)
+        wanted = {c["setting"]: c["after"] for c in approved.changes or ()}
+        if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
+            continue
+        told = ChangeOutcome.found_applied("applied by hand", unit.now)
+        unit.recommendations.step(approved, State.APPLIED, audit.BY_HAND, outcome=told, applied_at=unit.now)
+        if approved.kind == Kind.ROLLBACK:
+            _rolled_back(unit, unit.recommendations.get(approved.id))
+
+
+def _is_told(applied: Recommendation) -> bool:
+    return applied.failure is not None and applied.failure.code is DecisionCode.STATE_LOST
+
+
+def _failure(outcome: Outcome) -> Failure:
+    """Why its agent did not carry it out, or took it back. What did not start is told the same by its measurement."""
+    if outcome.code is not None:
+        return Failure(outcome.code, "" if outcome.code is ApplyCode.DID_NOT_START else outcome.message, Party.AGENT)
+    told = outcome.message or outcome.state
+    if outcome.state == "reverted":
+        return Failure(DecisionCode.ROLLED_BACK, told, Party.OPERATOR)
+    return Failure(DecisionCode.UNKNOWN, told, Party.AGENT)

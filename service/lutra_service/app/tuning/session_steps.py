@@ -1,0 +1,41 @@
+"""The steps of a session that the service takes by itself, with the reason."""
+
+from __future__ import annotations
+
+from lutra_models.lifecycle import SessionState
+
+from lutra_service.app.tuning.facts import UndoBegun
+from lutra_service.common.actor import SERVICE
+from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.store import UnitOfWork
+
+
+def pause(unit: UnitOfWork, session: Session | None, why: str) -> None:
+    """Where there is one, and it runs or has settled."""
+    if session is not None and session.state in (SessionState.RUNNING, SessionState.SETTLED):
+        unit.sessions.step(session, SessionState.PAUSED, SERVICE, why)
+
+
+def wake(unit: UnitOfWork, session: Session) -> Session:
+    """Let a settled session run on."""
+    unit.sessions.step(session, SessionState.RUNNING, SERVICE)
+    return unit.sessions.get(session.id)
+
+
+def say(unit: UnitOfWork, begun: UndoBegun) -> None:
+    """Also in a session that has ended."""
+    if begun.session_id is not None:
+        unit.sessions.change(begun.session_id, message=begun.message)
+
+
+def undone(unit: UnitOfWork, row: Recommendation, why: str) -> None:
+    """`row` was undone: where its session had completed, the database is left with something else than that session
+    says.
+    """
+    session = unit.sessions.of(row)
+    if session is None or session.state != SessionState.COMPLETED or not row.changes:
+        return
+    names = ", ".join(c["setting"] for c in row.changes)
+    ended = f" The session had ended with: {session.message}" if session.message else ""
+    message = f"{why}; {names} no longer have the values of this session's final configuration.{ended}"
+    unit.sessions.step(session, SessionState.UNDONE, SERVICE, message)

@@ -1,0 +1,74 @@
+"""Which past workloads a recommendation leans on: the likeliest few of all that its database may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lutra_models.gp.memory.choice import CHOSEN, LOOKED_AT, chosen
+from lutra_models.gp.memory.question import Question
+from lutra_models.gp.options import Options
+from lutra_models.history import History
+
+from lutra_service.app.workloads.index import IMPORTED, ready
+from lutra_service.db.repositories.workloads import Remembered
+from lutra_service.db.schema.records import Database
+from lutra_service.db.store import UnitOfWork
+
+TOGETHER = 2 * CHOSEN
+"""Of the likeliest, so many are looked up at a time: mostly the first of them are enough."""
+PAST_READINGS = 3
+"""Confirmed readings from which others learn from a session."""
+
+
+def likeliest(
+    unit: UnitOfWork, database: Database, session_id: str, history: History, options: Options
+) -> Sequence[Remembered]:
+    """The workloads that a session with this history leans on, the likeliest first.
+
+    Of the database itself any of its other sessions; of another database, where the policies of both allow it, one at
+    most, and only of a session with enough confirmed readings: no database can push the others out.
+    """
+    asked = Question.of(history, database.engine)
+    own = unit.workloads.id_of_session(session_id)
+    found = _chosen(unit, database, asked, own, None, options)
+    if found is None:
+        allowed = {database.id, *unit.workloads.owners(database), *(() if database.past == "none" else (IMPORTED,))}
+        found = _chosen(unit, database, asked, own, allowed, options)
+    return found or []
+
+
+def _chosen(
+    unit: UnitOfWork, database: Database, asked: Question, own: str | None, owners: set[str] | None, options: Options
+) -> Sequence[Remembered] | None:
+    """The likeliest that the database may see; of all owners, where none are named.
+
+    None where so few of the likeliest may be seen that all of them have to be looked at by their owners.
+    """
+    with ready(unit) as index:
+        nearest = index.likeliest(asked, owners, LOOKED_AT, [own] if own else [], options)
+    rows: dict[str, Remembered] = {}
+    ids: list[str] = []
+    for start in range(0, len(nearest), TOGETHER):
+        rows |= {r.id: r for r in _seen(unit, database, nearest[start : start + TOGETHER])}
+        ids = chosen([(i, rows[i].database_id or i) for i in nearest if i in rows], database.id)
+        if len(ids) == CHOSEN:
+            break
+    if owners is None and len(ids) < CHOSEN and len(nearest) == LOOKED_AT:
+        return None
+    return [rows[id_] for id_ in ids]
+
+
+def _seen(unit: UnitOfWork, database: Database, ids: Sequence[str]) -> list[Remembered]:
+    """Those that the database may lean on, by the policies of now and by what is committed."""
+    rows = [r for r in unit.workloads.look(ids) if r.teaches]
+    others = {r.database_id for r in rows if r.database_id is not None} - {database.id}
+    allowed = {database.id, *unit.workloads.owners(database, others)}
+    may = [r for r in rows if (database.past != "none" if r.database_id is None else r.database_id in allowed)]
+    return _sound(unit, database, may)
+
+
+def _sound(unit: UnitOfWork, database: Database, rows: Sequence[Remembered]) -> list[Remembered]:
+    """Without other databases' sessions of few confirmed readings. What was imported is nobody's."""
+    others = [r.session_id for r in rows if r.database_id not in (None, database.id) and r.session_id is not None]
+    measured = unit.workloads.measured(others, PAST_READINGS)
+    return [r for r in rows if r.database_id in (None, database.id) or r.session_id in measured]

@@ -1,0 +1,50 @@
+"""The form in which Lutra writes observations, `lutra export` and the REST interface alike: told by its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from lutra_service.app.observations.tables import HEAD
+from lutra_service.app.workloads.imports.raw import Cell, RawRow
+from lutra_service.common.cells import FORMULA
+
+Kind = Literal["setting", "metric", "context", "bound", "own"]
+TOLD_BY = frozenset({"database", "engine", "received_at", "windows"})
+"""Every observation has them, and hardly any other table."""
+FACTS = ("engine_version", "memory_bytes", "cores")
+"""Of the database, beside each observation; a window's own context counts before them."""
+_STARTS: dict[str, Kind] = {"setting.": "setting", "metric.": "metric", "context.": "context", "bound.": "bound"}
+
+
+def is_export(titles: Collection[str]) -> bool:
+    return set(titles) >= TOLD_BY
+
+
+def meaning(title: str) -> tuple[Kind, str] | None:
+    """What a column is, and what it is called there; `own` is what tells of the observation itself."""
+    for start, kind in _STARTS.items():
+        if title.startswith(start):
+            return kind, title.removeprefix(start)
+    return ("own", title) if title in HEAD else None
+
+
+def plain(rows: Sequence[RawRow]) -> list[RawRow]:
+    """The rows without the cells of a table that stay empty, each with the reason of its failure and its facts."""
+    return [_plain(row) for row in rows]
+
+
+def _plain(row: RawRow) -> RawRow:
+    cells = {title: _meant(cell) for title, cell in row.cells.items() if cell.text}
+    failure = cells.pop("failure", None)
+    for name in FACTS:
+        if (fact := cells.pop(name, None)) is not None:
+            cells.setdefault(f"context.{name}", fact)
+    return replace(row, cells=cells, failed=None if failure is None else failure.text)
+
+
+def _meant(cell: Cell) -> Cell:
+    """Without the apostrophe that keeps a spreadsheet from taking a text for a formula."""
+    hidden = cell.text.removeprefix("'")
+    return replace(cell, text=hidden) if hidden != cell.text and hidden.lstrip(" ").startswith(FORMULA) else cell
