@@ -17,7 +17,7 @@ import click
 import numpy as np
 from lutra_models import History, Objective, Observation
 from lutra_models.gp import Snapshot, fit
-from lutra_models.gp.memory.workload import Workload
+from lutra_models.gp.transfer.workload import Workload
 from lutra_models.metrics import Goal
 from lutra_service.app.workloads.imports import public_tables
 

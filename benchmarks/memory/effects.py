@@ -22,10 +22,10 @@ import click
 import numpy as np
 from lutra_models import History, Observation
 from lutra_models.gp import fit
-from lutra_models.gp.memory.certainty import RATE, chances
-from lutra_models.gp.memory.effects import ENDS, Effect
-from lutra_models.gp.memory.workload import Lesson, Workload
 from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.transfer.certainty import RATE, chances
+from lutra_models.gp.transfer.effects import ENDS, Effect
+from lutra_models.gp.transfer.workload import Lesson, Workload
 from lutra_service.app.workloads.imports import public_tables
 
 from benchmarks.memory.gain import RESULTS

@@ -12,9 +12,9 @@ import click
 import numpy as np
 from lutra_models import History, Objective, Observation
 from lutra_models.gp import Snapshot, recommend
-from lutra_models.gp.memory.choice import LOOKED_AT, chosen
-from lutra_models.gp.memory.index import Index
-from lutra_models.gp.memory.question import Question
+from lutra_models.gp.transfer.choice import LOOKED_AT, chosen
+from lutra_models.gp.transfer.index import Index
+from lutra_models.gp.transfer.question import Question
 
 from benchmarks.memory.fleet import TABLES, engine_of, fleet
 from benchmarks.memory.past import Remembered, remembered

@@ -29,8 +29,8 @@ import click
 import numpy as np
 from lutra_models import History, serial
 from lutra_models.digest import fingerprint
-from lutra_models.gp.memory.workload import Workload
 from lutra_models.gp.options import DEFAULT
+from lutra_models.gp.transfer.workload import Workload
 from lutra_models.lifecycle import RecommendationKind, RecommendationState
 from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.app.workloads import choose

@@ -12,7 +12,7 @@ from typing import Any
 import lutra_models.gp
 import numpy as np
 from lutra_models.gp import Snapshot, fit
-from lutra_models.gp.memory.workload import Workload
+from lutra_models.gp.transfer.workload import Workload
 
 from benchmarks.memory.fleet import Variation
 from benchmarks.tuning.named import kept

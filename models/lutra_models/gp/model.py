@@ -12,11 +12,11 @@ import numpy as np
 
 from lutra_models.advice import Prediction, Recommendation, SearchOrigin, Share
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
+from lutra_models.gp.advice import advise
+from lutra_models.gp.advice.measured_comparisons import Shown
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
 from lutra_models.gp.learning.learned import Learned, least_reading
-from lutra_models.gp.live import advise
-from lutra_models.gp.live.shown import Shown
 from lutra_models.gp.options import Options
 from lutra_models.gp.reasons import final_reasons, reasons
 from lutra_models.gp.saved import generator_from_dict, generator_to_dict, learned_from_dict, learned_to_dict
@@ -93,7 +93,7 @@ class Model:
 
         `safe` recommends only what is held to be no worse than the current configuration. With `exploration`, the
         trials that may still be made only to learn, it is advice for a live database: what evidence, readings or past
-        workloads speak for, with the origin `nothing` where they speak for nothing (see `gp.live`). At most
+        workloads speak for, with the origin `nothing` where they speak for nothing (see `gp.advice`). At most
         `max_changes` settings differ from the history's baseline (without one, from its current configuration). Raises
         ValueError for `max_changes` below 1, for one with nothing to count changes from, and for a live recommendation
         without a current configuration.

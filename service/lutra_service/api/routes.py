@@ -12,13 +12,13 @@ from lutra_service.api.headers import SafeHeaders
 from lutra_service.api.http.deps import bearer
 from lutra_service.api.http.problems import problem
 from lutra_service.api.http.queries import known_parameters
-from lutra_service.api.memory import workloads
-from lutra_service.api.models import models
+from lutra_service.api.model_versions import versions
 from lutra_service.api.observations import observations
 from lutra_service.api.openapi import description, docs
 from lutra_service.api.recommendations import predictions, recommendations
 from lutra_service.api.reports import reports
 from lutra_service.api.sessions import sessions
+from lutra_service.api.workloads import workloads
 
 ROUTERS = (
     databases.router,
@@ -33,7 +33,7 @@ ROUTERS = (
     sessions.router,
     observations.router,
     knobs.router,
-    models.router,
+    versions.router,
     workloads.router,
     health.router,
 )

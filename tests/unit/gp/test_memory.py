@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp import fit
-from lutra_models.gp.memory.certainty import RATE, chances
-from lutra_models.gp.memory.choice import chosen
-from lutra_models.gp.memory.effects import Effect
-from lutra_models.gp.memory.index import Index
-from lutra_models.gp.memory.merging import says_the_same
-from lutra_models.gp.memory.question import Question
-from lutra_models.gp.memory.workload import Lesson, Workload
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.transfer import similarity
+from lutra_models.gp.transfer.certainty import RATE, chances
+from lutra_models.gp.transfer.choice import chosen
+from lutra_models.gp.transfer.effects import Effect
+from lutra_models.gp.transfer.index import Index
+from lutra_models.gp.transfer.merging import says_the_same
+from lutra_models.gp.transfer.question import Question
+from lutra_models.gp.transfer.workload import Lesson, Workload
 
 pytestmark = pytest.mark.slow
 
@@ -186,10 +186,10 @@ def test_a_workload_of_another_kernel_comes_later_however_much_its_context_says(
 
 
 def test_the_index_says_of_many_what_the_exact_ranking_says_of_one(taught: Workload, opposite: Workload) -> None:
-    from lutra_models.gp.memory.columns import Names
-    from lutra_models.gp.memory.effects import total
-    from lutra_models.gp.memory.strongest import Strongest
     from lutra_models.gp.options import DEFAULT
+    from lutra_models.gp.transfer.columns import Names
+    from lutra_models.gp.transfer.effects import total
+    from lutra_models.gp.transfer.strongest import Strongest
 
     asked = Question.of(workload(7, rows=9), "postgresql")
     lessons, rows = Strongest(Names()), np.arange(2)

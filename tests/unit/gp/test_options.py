@@ -15,10 +15,10 @@ from lutra_models.errors import InvalidOptions
 from lutra_models.evidence import Evidence, Finding, Move
 from lutra_models.gp import Options, fit, recommend
 from lutra_models.gp.documents import read, toml
-from lutra_models.gp.memory.index import Index
-from lutra_models.gp.memory.question import Question
-from lutra_models.gp.memory.workload import Workload
 from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.transfer.index import Index
+from lutra_models.gp.transfer.question import Question
+from lutra_models.gp.transfer.workload import Workload
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
 

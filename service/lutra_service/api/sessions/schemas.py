@@ -16,7 +16,6 @@ from pydantic import Field
 from lutra_service.api.databases.guardrail_schemas import EventAnswer
 from lutra_service.api.databases.schemas import Values
 from lutra_service.api.http.body import Answer, Body
-from lutra_service.api.memory.schemas import WorkloadHistoryAnswer
 from lutra_service.api.recommendations.schemas import (
     ChangeAnswer,
     EndedEarlyAnswer,
@@ -28,6 +27,7 @@ from lutra_service.api.recommendations.schemas import (
     RecommendationState,
     ShareAnswer,
 )
+from lutra_service.api.workloads.schemas import WorkloadHistoryAnswer
 from lutra_service.common.documents import Document
 
 SessionState = Literal["running", "settled", "paused", "completed", "stopped", "undone"]

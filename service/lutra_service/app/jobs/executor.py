@@ -16,11 +16,11 @@ from functools import partial
 
 from lutra_models.errors import LutraError
 
-from lutra_service.app.tuning.result import expiry
 from lutra_service.app.databases import findings
 from lutra_service.app.jobs import lease, model_jobs
 from lutra_service.app.jobs.fair_queue import Turns
 from lutra_service.app.jobs.kinds import Line
+from lutra_service.app.tuning.result import expiry
 from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS

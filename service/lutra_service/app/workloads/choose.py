@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lutra_models.gp.memory.choice import CHOSEN, LOOKED_AT, chosen
-from lutra_models.gp.memory.question import Question
 from lutra_models.gp.options import Options
+from lutra_models.gp.transfer.choice import CHOSEN, LOOKED_AT, chosen
+from lutra_models.gp.transfer.question import Question
 from lutra_models.history import History
 
 from lutra_service.app.workloads.index import IMPORTED, ready

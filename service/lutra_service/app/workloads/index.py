@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from lutra_models.gp.memory.index import Index
-from lutra_models.gp.memory.workload import Workload
+from lutra_models.gp.transfer.index import Index
+from lutra_models.gp.transfer.workload import Workload
 
 from lutra_service.db.repositories.workloads import Remembered
 from lutra_service.db.store import UnitOfWork

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from lutra_models.digest import fingerprint
 from lutra_models.gp.fitted.snapshot import Snapshot
-from lutra_models.gp.memory.merging import says_the_same
-from lutra_models.gp.memory.workload import RECIPE, Workload
 from lutra_models.gp.options import DEFAULT as OPTIONS
 from lutra_models.gp.options import Options
+from lutra_models.gp.transfer.merging import says_the_same
+from lutra_models.gp.transfer.workload import RECIPE, Workload
 from lutra_models.history import History
 from lutra_models.serial import history_to_dict
 

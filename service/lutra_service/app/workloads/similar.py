@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lutra_models.gp.memory.index import Likeness
-from lutra_models.gp.memory.question import Question
-from lutra_models.gp.memory.workload import Workload
 from lutra_models.gp.options import Options
+from lutra_models.gp.transfer.index import Likeness
+from lutra_models.gp.transfer.question import Question
+from lutra_models.gp.transfer.workload import Workload
 from lutra_models.serial import history_from_dict
 
 from lutra_service.app.workloads.index import ready

@@ -400,7 +400,7 @@ class WorkloadRow(Table):
 
     `history` is what was measured (packed; none of a session whose request went before there was a memory), `key` its
     digest, and `metric` its objective's. `taught` is what the model
-    `snapshot_id` says of it, in short (`lutra_models.gp.memory.workload`); `fitted_with` tells the options and the
+    `snapshot_id` says of it, in short (`lutra_models.gp.transfer.workload`); `fitted_with` tells the options and the
     recipe that both were made with, and `error` why they could not be made. A workload
     that taught nothing beside another one of its database is `merged_into` that one. `lease_until`: somebody fits it.
     """

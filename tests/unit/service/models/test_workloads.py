@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_models.gp.memory.index import Index
-from lutra_models.gp.memory.question import Question
+from lutra_models.gp.transfer.index import Index
+from lutra_models.gp.transfer.question import Question
 from lutra_models.serial import history_from_dict
 
 from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running

@@ -1,5 +1,5 @@
 """The next step on a live database: what evidence speaks for, what its readings have taught, or nothing."""
 
-from lutra_models.gp.live.advise import Advised, advise
+from lutra_models.gp.advice.advise import Advised, advise
 
 __all__ = ["Advised", "advise"]

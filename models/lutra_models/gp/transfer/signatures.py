@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lutra_models.gp.fitted.snapshot import Signature
-from lutra_models.gp.memory.columns import Columns, Kind, Names
-from lutra_models.gp.memory.workload import COUNTERS
 from lutra_models.gp.options import Transfer
 from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.transfer.columns import Columns, Kind, Names
 from lutra_models.gp.transfer.similarity import magnitude
+from lutra_models.gp.transfer.workload import COUNTERS
 
 _DECILES = 11
 COLUMNS: dict[str, Kind] = {

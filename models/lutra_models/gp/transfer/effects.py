@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from lutra_models.gp.memory import certainty
 from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding, place_of, value_of
 from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.transfer import certainty
 from lutra_models.knobs import Choice, Configuration, Number, Value
 
 PLACES = 5

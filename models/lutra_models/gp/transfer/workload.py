@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from lutra_models.gp.fitted.snapshot import Signature, Snapshot
-from lutra_models.gp.memory.effects import Effect, effects, unexplained
 from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.transfer.effects import Effect, effects, unexplained
 from lutra_models.knobs import Value
 
 COUNTERS = 16

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lutra_models.gp.memory.circumstances import TEXT
-from lutra_models.gp.memory.columns import Columns, Names
-from lutra_models.gp.memory.effects import PLACES, Effect
-from lutra_models.gp.memory.question import Question
-from lutra_models.gp.memory.workload import Lesson
 from lutra_models.gp.options import Options
 from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.transfer.circumstances import TEXT
+from lutra_models.gp.transfer.columns import Columns, Names
+from lutra_models.gp.transfer.effects import PLACES, Effect
+from lutra_models.gp.transfer.question import Question
 from lutra_models.gp.transfer.similarity import ranking
+from lutra_models.gp.transfer.workload import Lesson
 from lutra_models.knobs import Value
 
 EFFECTS = 12

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import IdempotencyDep, MakesCandidates, Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.api.models import schemas, views
+from lutra_service.api.model_versions import schemas, views
 from lutra_service.app.jobs import past_sessions
 from lutra_service.app.model_versions import serving, versions
 from lutra_service.common.documents import Document

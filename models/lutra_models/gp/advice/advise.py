@@ -17,11 +17,11 @@ import numpy as np
 
 from lutra_models.advice import Basis, Reason, SearchOrigin
 from lutra_models.evidence import Compared, Move, objection, undone
+from lutra_models.gp.advice.from_evidence import Evident, evident
+from lutra_models.gp.advice.measured_comparisons import Shown
+from lutra_models.gp.advice.words import basis, improved, nothing, of_evidence, returns
 from lutra_models.gp.learning.fit import ENOUGH
 from lutra_models.gp.learning.learned import Learned
-from lutra_models.gp.live.evident import Evident, evident
-from lutra_models.gp.live.shown import Shown
-from lutra_models.gp.live.words import basis, improved, nothing, of_evidence, returns
 from lutra_models.gp.options import Options
 from lutra_models.gp.search.careful import CAREFUL
 from lutra_models.gp.search.few_changes import with_few_changes

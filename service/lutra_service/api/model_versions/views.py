@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lutra_models.scores.promotion import Judged
 
-from lutra_service.api.models.schemas import BesideChampionAnswer, ModelAnswer, ModelDetailAnswer, ScoringAnswer
+from lutra_service.api.model_versions.schemas import BesideChampionAnswer, ModelAnswer, ModelDetailAnswer, ScoringAnswer
 from lutra_service.app.model_versions import comparison, serving
 from lutra_service.app.model_versions.suite import Suite, suite_of
 from lutra_service.common.documents import Document

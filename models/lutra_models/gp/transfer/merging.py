@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from lutra_models.gp.memory.effects import Effect
-from lutra_models.gp.memory.workload import Lesson, Workload
+from lutra_models.gp.transfer.effects import Effect
+from lutra_models.gp.transfer.workload import Lesson, Workload
 from lutra_models.history import same_context
 
 AGREEING = 1.0

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lutra_models.gp.memory import circumstances, signatures
-from lutra_models.gp.memory.columns import Columns, Names
-from lutra_models.gp.memory.question import Question
-from lutra_models.gp.memory.strongest import Strongest
-from lutra_models.gp.memory.workload import Workload
 from lutra_models.gp.options import DEFAULT, Options
 from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.transfer import circumstances, signatures
+from lutra_models.gp.transfer.columns import Columns, Names
+from lutra_models.gp.transfer.question import Question
+from lutra_models.gp.transfer.strongest import Strongest
+from lutra_models.gp.transfer.workload import Workload
 
 MOST = 20_000
 """Workloads that are looked at; of more the ones added last."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lutra_models.errors import Failure
 from lutra_models.evidence import OF_THE_HOST, Evidence, Finding, Move, objection, undone, way
-from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting, strong, waiting_rules
+from lutra_models.gp.advice.words import left_for_later, of_turned_down, of_undone, persisting, strong, waiting_rules
 from lutra_models.gp.options import Live
 from lutra_models.gp.search.initial_design import legal
 from lutra_models.history import History

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from lutra_models.gp.memory.columns import Columns, Kind, Names
 from lutra_models.gp.options import Transfer
 from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.transfer.columns import Columns, Kind, Names
 from lutra_models.gp.transfer.similarity import magnitude
 from lutra_models.knobs import Value
 

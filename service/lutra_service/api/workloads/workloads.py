@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer, WorkloadHistoryAnswer
+from lutra_service.api.workloads.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer, WorkloadHistoryAnswer
 from lutra_service.app.model_versions import serving
 from lutra_service.app.observations.selection import require_engine
 from lutra_service.app.workloads.lessons import measured, shown
