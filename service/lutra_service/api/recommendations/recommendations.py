@@ -24,7 +24,7 @@ from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import schemas, views
 from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
 from lutra_service.app.access import tokens
-from lutra_service.app.tuning import decide
+from lutra_service.app.tuning.decide import decisions
 from lutra_service.app.tuning.propose import request
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation
@@ -33,7 +33,7 @@ from lutra_service.db.store import UnitOfWork
 router = APIRouter(route_class=GuardedRoute, tags=["recommendations"])
 Answer = schemas.RecommendationAnswer
 NOTHING, WHOLE, PLAINLY = schemas.NewRecommendation(), schemas.Approving(), schemas.TurningDown()
-NOT_NEXT = (*NOT_COMPUTED, *decide.UNDER_WAY)
+NOT_NEXT = (*NOT_COMPUTED, *decisions.UNDER_WAY)
 """A session's recommendation in one of these states is not the next one to decide on."""
 _LOCATION = {"Location": {"description": "The returned recommendation.", "schema": {"type": "string"}}}
 ASKED: dict[int | str, dict[str, Any]] = {
@@ -130,7 +130,7 @@ def approve_recommendation(
     """
 
     def approve(unit: UnitOfWork) -> Answer:
-        done = decide.approve(unit, recommendation, who.token_id, body.settings, body.reason)
+        done = decisions.approve(unit, recommendation, who.token_id, body.settings, body.reason)
         return views.shown(unit, done)
 
     return stored.write(approve)
@@ -142,7 +142,9 @@ def reject_recommendation(
     recommendation: str, stored: StoreDep, who: Bearer, body: schemas.TurningDown = PLAINLY
 ) -> Answer:
     """Reject the recommendation: it is not applied, and not proposed again until the circumstances change."""
-    return stored.write(lambda unit: views.shown(unit, decide.reject(unit, recommendation, who.token_id, body.reason)))
+    return stored.write(
+        lambda unit: views.shown(unit, decisions.reject(unit, recommendation, who.token_id, body.reason))
+    )
 
 
 @router.post("/v1/recommendations/{recommendation}/rollback", status_code=201, response_model=Answer)
@@ -160,7 +162,7 @@ def roll_back_recommendation(
     """
 
     def roll_back(unit: UnitOfWork) -> Document:
-        return _shown(unit, decide.rollback(unit, recommendation, who.token_id, body.reason))
+        return _shown(unit, decisions.rollback(unit, recommendation, who.token_id, body.reason))
 
     response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: roll_back(unit)))
     return answer
@@ -172,7 +174,7 @@ def _asked(unit: UnitOfWork, id_: str, wanted: schemas.NewRecommendation, by: st
     if wanted.settings is None:
         return request.ask(unit, database, session, by)
     made = request.manual(unit, database, wanted.settings, session, by)
-    return decide.approve(unit, made.id, by) if wanted.approve else made
+    return decisions.approve(unit, made.id, by) if wanted.approve else made
 
 
 async def _next(
@@ -187,7 +189,7 @@ async def _next(
     found: Recommendation | None = None
     if seconds and asked["state"] in NOT_COMPUTED:
         found = await wait_until(stored, notifier, asked["id"], "computed", seconds)
-    elif seconds and asked["state"] in decide.UNDER_WAY:
+    elif seconds and asked["state"] in decisions.UNDER_WAY:
         found = await wait_for_next(stored, notifier, asked["id"], lambda: stored.write(ask), seconds)
     if found is None:
         return 202 if asked["state"] in NOT_NEXT else 201, asked

@@ -15,7 +15,8 @@ from lutra_service.app.reports import facts_of, reporters
 from lutra_service.app.reports.configurations import configuration
 from lutra_service.app.tuning.deliver import directives
 from lutra_service.app.tuning.deliver.directive_holder import Holder
-from lutra_service.app.tuning.facts import (
+from lutra_service.app.tuning.result import measurements
+from lutra_service.app.tuning.steps.facts import (
     GuardFired,
     Heard,
     Measured,
@@ -25,7 +26,6 @@ from lutra_service.app.tuning.facts import (
     SettingsSeen,
     WindowSeen,
 )
-from lutra_service.app.tuning.result import measurements
 from lutra_service.common.documents import Document
 from lutra_service.common.limits import SETTINGS_BYTES
 from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from lutra_models.errors import FitFailed
 from lutra_service.app.tuning.consequences.follow import FOLLOWS
-from lutra_service.app.tuning.facts import NextStep
 from lutra_service.app.tuning.session.advance import advance
+from lutra_service.app.tuning.steps.facts import NextStep
 from lutra_service.db.store import UnitOfWork
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutra_service.app.tuning import facts, session_steps
 from lutra_service.app.tuning.consequences import next_step, of_recommendations, of_sessions
 from lutra_service.app.tuning.deliver import withdrawal
 from lutra_service.app.tuning.observe import judge
 from lutra_service.app.tuning.result import automatic_undo, guard_events, host_rollbacks, measurements, outcomes
 from lutra_service.app.tuning.session.advance import advance
+from lutra_service.app.tuning.steps import facts, session_steps
 from lutra_service.db.schema.transitions import SessionTransition, Transition
 from lutra_service.db.store import UnitOfWork
 

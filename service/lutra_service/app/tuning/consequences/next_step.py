@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_service.app.tuning.facts import Heard, NextStep
+from lutra_service.app.tuning.steps.facts import Heard, NextStep
 from lutra_service.db.schema.transitions import SessionTransition, Transition
 from lutra_service.db.store import UnitOfWork
 

@@ -12,11 +12,11 @@ from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.model_versions import shadows
-from lutra_service.app.tuning import session_steps
 from lutra_service.app.tuning.consequences import next_step
 from lutra_service.app.tuning.deliver import declined
 from lutra_service.app.tuning.observe import settling
 from lutra_service.app.tuning.propose.request import COMPUTED
+from lutra_service.app.tuning.steps import session_steps
 from lutra_service.db.schema.transitions import Declined, Transition
 from lutra_service.db.store import UnitOfWork
 

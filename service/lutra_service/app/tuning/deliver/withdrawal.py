@@ -13,7 +13,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.app.access import audit
 from lutra_service.app.tuning.deliver import directive_holder
 from lutra_service.app.tuning.deliver.directive_holder import Holder
-from lutra_service.app.tuning.facts import Heard
+from lutra_service.app.tuning.steps.facts import Heard
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome

@@ -12,8 +12,8 @@ from lutra_models.metrics import P99, Objective
 
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.databases.loaded import loaded
-from lutra_service.app.tuning.facts import WindowSeen
 from lutra_service.app.tuning.observe.verdicts import changes_of
+from lutra_service.app.tuning.steps.facts import WindowSeen
 from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.records import Recommendation, StoredReport, net_changes
 from lutra_service.db.store import UnitOfWork

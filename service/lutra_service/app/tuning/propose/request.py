@@ -25,7 +25,7 @@ from lutra_service.app.tuning.observe import observation_progress
 from lutra_service.app.tuning.propose.proposal import propose
 from lutra_service.app.tuning.record import histories, trial_record, verification
 from lutra_service.app.tuning.record.verification import Verification
-from lutra_service.app.tuning.session_steps import wake
+from lutra_service.app.tuning.steps.session_steps import wake
 from lutra_service.app.workloads import benefit, choose
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document

@@ -11,9 +11,9 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import named
-from lutra_service.app.tuning import decide
-from lutra_service.app.tuning.facts import Reported, SettingsSeen, UndoBegun
+from lutra_service.app.tuning.decide import decisions
 from lutra_service.app.tuning.result import outcomes
+from lutra_service.app.tuning.steps.facts import Reported, SettingsSeen, UndoBegun
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
@@ -45,7 +45,7 @@ def undo_forgotten(unit: UnitOfWork, seen: SettingsSeen) -> None:
 def _undo(unit: UnitOfWork, row: Recommendation, by: str, known: Failure) -> None:
     """A report is stored all the same where its undo fails: the recommendation says why."""
     try:
-        back = decide.take_back(unit, row.id, by)
+        back = decisions.take_back(unit, row.id, by)
     except (LutraError, LookupError, ValueError) as error:
         failure = replace(known, message=f"{known.message}, but cannot be undone: {error}")
         if failure != row.failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from lutra_service.app.access import audit
-from lutra_service.app.tuning.facts import GuardFired
+from lutra_service.app.tuning.steps.facts import GuardFired
 from lutra_service.db.schema.records import Event
 from lutra_service.db.store import UnitOfWork
 

@@ -7,8 +7,8 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import HostRollback
 
 from lutra_service.app.access import audit
-from lutra_service.app.tuning.facts import RolledBackOnHost
-from lutra_service.app.tuning.session_steps import pause
+from lutra_service.app.tuning.steps.facts import RolledBackOnHost
+from lutra_service.app.tuning.steps.session_steps import pause
 from lutra_service.db.schema.records import Recommendation
 from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork

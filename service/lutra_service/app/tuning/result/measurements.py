@@ -10,9 +10,9 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import effective_mode
-from lutra_service.app.tuning.facts import Measured
 from lutra_service.app.tuning.record import trial_record
 from lutra_service.app.tuning.record.histories import targets_of
+from lutra_service.app.tuning.steps.facts import Measured
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
 from lutra_service.db.store import UnitOfWork

@@ -14,7 +14,7 @@ from lutra_service.app.access import audit
 from lutra_service.app.access.audit import named
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.tuning.deliver.directive_holder import Holder
-from lutra_service.app.tuning.facts import OutcomeTold, SettingsSeen
+from lutra_service.app.tuning.steps.facts import OutcomeTold, SettingsSeen
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome

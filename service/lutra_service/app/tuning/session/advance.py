@@ -14,16 +14,16 @@ from lutra_models.verification import verdict
 
 from lutra_service.app.databases import server_identity
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.tuning import decide
+from lutra_service.app.tuning.decide import decisions
 from lutra_service.app.tuning.deliver import withdrawal
 from lutra_service.app.tuning.deliver.directives import waits_for_window
-from lutra_service.app.tuning.facts import NextStep
 from lutra_service.app.tuning.observe import settling, verdicts
 from lutra_service.app.tuning.propose import request
 from lutra_service.app.tuning.record import trial_record, verification
 from lutra_service.app.tuning.session import measured_under
 from lutra_service.app.tuning.session.known_metrics import missing_load
-from lutra_service.app.tuning.session_steps import pause, wake
+from lutra_service.app.tuning.steps.facts import NextStep
+from lutra_service.app.tuning.steps.session_steps import pause, wake
 from lutra_service.common.actor import AUTOMATIC, SERVICE
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
@@ -103,21 +103,21 @@ def _without_asking(unit: UnitOfWork, database: Database, session: Session) -> N
         proposed = unit.recommendations.of_kind(session.id, request.COMPUTED, (State.PROPOSED,))
         row = next((r for r in proposed if not r.changes), None)
         if row is not None:
-            decide.approve(unit, row.id, AUTOMATIC)
+            decisions.approve(unit, row.id, AUTOMATIC)
     except LutraError as error:
         pause(unit, session, f"{error.code}: {error}")
 
 
 def _busy(unit: UnitOfWork, database: Database) -> bool:
     """Whether a change is carried out or measured: what waits for its maintenance window is in nothing's way."""
-    return any(not waits_for_window(unit, database, r) for r in decide.under_way(unit, database.id))
+    return any(not waits_for_window(unit, database, r) for r in decisions.under_way(unit, database.id))
 
 
 def _approve_for_window(unit: UnitOfWork, database: Database, session: Session) -> None:
     """What needs a restart, once nothing is in its way: it waits for the maintenance window by itself."""
     for row in unit.recommendations.of_kind(session.id, (Kind.MAINTENANCE,), (State.PROPOSED,)):
-        if not decide.under_way(unit, database.id):
-            decide.approve(unit, row.id, AUTOMATIC)
+        if not decisions.under_way(unit, database.id):
+            decisions.approve(unit, row.id, AUTOMATIC)
 
 
 def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
@@ -134,7 +134,7 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
         request.go_on(unit, database, session)
         recommendation = request.ask(unit, database, session)
         if recommendation.state == State.PROPOSED and not _busy(unit, database):
-            decide.approve(unit, recommendation.id, AUTOMATIC)
+            decisions.approve(unit, recommendation.id, AUTOMATIC)
         _approve_for_window(unit, database, session)
     except LutraError as error:
         pause(unit, session, f"{error.code}: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lutra_models.lifecycle import SessionState
 
-from lutra_service.app.tuning.facts import UndoBegun
+from lutra_service.app.tuning.steps.facts import UndoBegun
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
