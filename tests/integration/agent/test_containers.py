@@ -122,7 +122,7 @@ def changed(ground: Ground, database: LocalDatabase) -> Outcome:
     """Applied where the server keeps it by itself, or forgets it with its next start as all that is live does."""
     outcome = database.executor.execute(directive("rec_1", ground.facts.at_once))
     if ground.host.engine == "mariadb":
-        assert "is not known to be a file of the server that answers" in outcome.message
+        assert "not proven to be a file of the server that answers" in outcome.message
         assert outcome.state == "refused"
     else:
         assert (outcome.state, outcome.message) == ("applied", "")

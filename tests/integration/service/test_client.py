@@ -233,7 +233,7 @@ def test_a_refusal_is_an_exception_with_the_services_words(served: Served, clien
     with Client(url, "lutra_wrong") as stranger, pytest.raises(Unauthorized, match="valid bearer token"):
         list(stranger.databases.list())
     client.databases.register(name="till", engine="postgresql")
-    with pytest.raises(Conflict, match="already called 'till'"):
+    with pytest.raises(Conflict, match="already has the name 'till'"):
         client.databases.register(name="till", engine="postgresql")
     reader = client.tokens.create_global(name="reader", scopes=["read"])["token"]
     with Client(url, reader) as weak, pytest.raises(Forbidden, match="needs scope operate"):

@@ -291,7 +291,7 @@ def test_a_cluster_that_cannot_be_reached_is_nobodys_fault() -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "why"),
     [
-        ("a pickle that runs code", WorkerLost, "no plain data: a pickle names pathlib.Path.touch"),
+        ("a pickle that runs code", WorkerLost, "not plain data: a pickle names pathlib.Path.touch"),
         ("a pickled error that runs code", NoWorker, "the cluster sent a pickle that names"),
         ("no text", WorkerLost, "is a int, no text"),
         ("no JSON", ComputationFailed, "JSONDecodeError"),

@@ -78,7 +78,7 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
     sentence = found["verification"]["sentence"]
     assert lines[TRIALS + 1] == f"session {session[1]} is completed {sentence}".rstrip()
     assert lines[TRIALS + 2].startswith("handed over: qps")
-    under = "measured at 2 clients of simple-update; at other numbers of clients it was not measured"
+    under = "measured at 2 clients of simple-update; it was not measured at other numbers of clients"
     assert lines[TRIALS + 3] == found["measured_under"] == under
     told = re.fullmatch(r"active now, (\d+) settings different from the baseline:", lines[TRIALS + 4])
     assert told is not None, lines[TRIALS + 4]

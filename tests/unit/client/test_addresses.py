@@ -80,7 +80,7 @@ KEPT = ("http://localhost:8000", "http://127.0.0.1", "http://127.0.0.2:1", "http
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 def test_plain_http_is_for_this_machine_alone(kind: Any) -> None:
     for url in CLEAR:
-        with pytest.raises(ValueError, match=r"plain http is for loopback only.*use https, or a tunnel"):
+        with pytest.raises(ValueError, match=r"plain http is for loopback only.*Use https, or a tunnel"):
             kind(url, TOKEN)
     for url in KEPT:
         assert kind(url, TOKEN).driver.http.base_url == url
@@ -132,11 +132,14 @@ def test_an_authority_of_ones_own_is_trusted_where_it_is_named_and_the_remedy_na
         with Client.from_environment() as client:
             assert list(client.databases.list()) == []
         monkeypatch.setenv("LUTRA_CA_FILE", str(tmp_path / "no.pem"))
-        assert "no.pem holds no certificates" in CliRunner().invoke(main, ["status"]).output
+        assert "no.pem contains no readable certificates" in CliRunner().invoke(main, ["status"]).output
 
         service = ServiceConfig(url=url, database="db_1", ca_file=ca)
         stranger = ServiceConfig(url=url, database="db_1")
         monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
         assert ask_service(service).remedy == ""
         assert ask_service(stranger).remedy.startswith("set service.ca_file")
-        assert "no.pem holds no certificates" in ask_service(replace(service, ca_file=tmp_path / "no.pem")).said
+        assert (
+            "no.pem contains no readable certificates"
+            in ask_service(replace(service, ca_file=tmp_path / "no.pem")).said
+        )

@@ -83,7 +83,7 @@ def test_a_load_that_grew_is_not_taken_for_the_changes_effect() -> None:
     assert sentence(found) == (
         "not enough windows at comparable load to compare p99_ms: 0 windows against 0 before at "
         "comparable load, and 32 at "
-        "another load"
+        "a different load"
     )
 
 

@@ -110,7 +110,7 @@ def test_where_few_changes_leave_nothing_to_try_the_recommender_says_so() -> Non
     read = [Observation(c, {"qps": 100.0 + i}) for i, c in enumerate(tried)]
     past = History(space, Objective("qps", "maximize"), observations=read, current=default)
     assert recommend(past, rng=rng()).configuration == {"one": "on", "two": "on"}
-    with pytest.raises(SpaceExhausted, match="that changes at most 1 settings"):
+    with pytest.raises(SpaceExhausted, match="no untried configuration changes at most 1 settings"):
         recommend(past, rng=rng(), max_changes=1)
 
 

@@ -36,7 +36,7 @@ def _toml(text: str) -> dict[str, Any]:
     """Raises ValueError."""
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
-            raise ValueError(f"line {number} has {len(line):,} characters; the maximum is {LONGEST_LINE} at most")
+            raise ValueError(f"line {number} has {len(line):,} characters; the maximum is {LONGEST_LINE}")
     return tomllib.loads(text)
 
 

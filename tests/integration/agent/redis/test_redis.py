@@ -124,7 +124,7 @@ def test_a_limit_below_what_is_in_use_is_refused_and_nothing_is_evicted(server: 
     before = subject.fresh()
     outcome = subject.do("rec_1", {"maxmemory": 2 << 20})
     assert (outcome.state, outcome.code) == ("reverted", "invalid_value")
-    assert "data would go" in outcome.message
+    assert "data would be evicted" in outcome.message
     assert subject.fresh() == before
     assert server.sql("EXISTS large") == "1"
     subject.engine.health.close()

@@ -49,7 +49,7 @@ def test_a_restart_command_that_cannot_be_ended_is_reported_and_runs_once(
 ) -> None:
     status, _ = run_command(SLEEPS, 0.1)
     assert "no answer within 0.1 s" in str(status)
-    assert "still runs" in str(status)
+    assert "is still running" in str(status)
     again, why = run_command(SLEEPS, 0.1)
     assert (again, len(anothers)) == ("an error", 1)
     assert str(anothers[0].pid) in why
@@ -62,7 +62,9 @@ def test_a_helper_that_cannot_be_ended_holds_nobody_up(
     anothers: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "TIMEOUT_S", 0.1)
-    with pytest.raises(ApplyRefused, match=r"sleep: no answer within 0\.1 s \(process \d+ is another account's"):
+    with pytest.raises(
+        ApplyRefused, match=r"sleep: no answer within 0\.1 s \(process \d+ belongs to a different account"
+    ):
         HelperProgram(SLEEPS).ask([Request("probe")])
     assert anothers[0].poll() is None
 

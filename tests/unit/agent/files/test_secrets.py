@@ -80,4 +80,4 @@ def test_check_says_how_the_server_is_reached(tmp_path: Path) -> None:
     hosts = {"/run/mysqld": "socket", "127.0.0.1": "the server's socket as database.host is better"}
     for host, said in hosts.items():
         assert said in connection(DatabaseConfig("mysql", host, 3306))
-    assert "proves itself" in connection(DatabaseConfig("mysql", "db", 3306, tls_ca=tmp_path))
+    assert "verified by database.tls_ca" in connection(DatabaseConfig("mysql", "db", 3306, tls_ca=tmp_path))

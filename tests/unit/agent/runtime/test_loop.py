@@ -89,7 +89,7 @@ def test_a_counter_reset_costs_what_it_counts_for_one_window_and_is_named(watchi
     assert [r.window is not None for r in reports] == [False, True, True]
     assert ["tps" in r.metrics for r in reports] == [False, False, True]
     assert ["p99_ms" in r.metrics for r in reports] == [False, True, True]
-    assert problems == [[], ["database: xact_commit went back from 500 to 3"], []]
+    assert problems == [[], ["database: xact_commit decreased from 500 to 3"], []]
 
 
 def test_a_database_that_is_down_closes_the_gate_and_the_service_is_told(watching: Bench) -> None:

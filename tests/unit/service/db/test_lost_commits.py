@@ -96,7 +96,7 @@ def test_what_may_be_stored_is_not_done_again(
     own: Store, monkeypatch: pytest.MonkeyPatch, sqlstate: str | None, stored: bool
 ) -> None:
     monkeypatch.setattr(store, "Session", Faulty(lambda: PostgresError(sqlstate), stored))
-    with pytest.raises(CommitUnknown, match="ask again"):
+    with pytest.raises(CommitUnknown, match="try again"):
         own.write(token)
     monkeypatch.undo()
     assert count(own) == stored

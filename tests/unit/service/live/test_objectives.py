@@ -48,7 +48,7 @@ def test_most_queries_of_a_load_that_leaves_the_server_idle_are_what_clients_ask
         made.observe(4, **idle)
         session = made.open(objective={"metric": "qps", "goal": "maximize"})
         assert session["state"] == "running"
-        assert "what its clients ask for" in session["message"]
+        assert "is limited by the clients" in session["message"]
         assert "p99_ms" in session["message"]
 
 

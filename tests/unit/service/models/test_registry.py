@@ -131,7 +131,10 @@ class TestDocuments:
             ({"options": {"search": {"slack": "much"}}}, "search.slack: expected a number, got 'much'"),
             ({"options": {"search": {"acquisition": "luck"}}}, "no acquisition 'luck'; there are log_ei, log_pi"),
             ({"toml": "[search]\nslack = \n"}, "line 2"),
-            ({"toml": "[search]\n" + ".".join("a" * 1_000) + " = 1"}, "line 2 has 2,003 characters, of 500"),
+            (
+                {"toml": "[search]\n" + ".".join("a" * 1_000) + " = 1"},
+                "line 2 has 2,003 characters; the maximum is 500",
+            ),
         ],
     )
     def test_what_is_no_option_is_refused_with_its_name_value_and_range(

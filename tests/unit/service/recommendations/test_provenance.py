@@ -88,7 +88,7 @@ def test_a_recommendation_names_what_it_leans_on_and_what_it_would_be_without(se
     assert told["workloads"] == [{"workload": workload["id"], "name": None, "weight": 0.7}]
     assert (told["differs"], told["without"]["work_mem"]) == (["work_mem"], 64)
     assert told["predictions"]["qps"]["median"] == 1000.0
-    assert "(weight 0.70). Without, it would propose work_mem = 64." in told["sentence"]
+    assert "(weight 0.70). Without them, it would propose work_mem = 64." in told["sentence"]
     service.until(f"/v1/sessions/{session}", lambda s: s["leaning"] is not None)
     past = service.take("GET", "/v1/databases?limit=10")["items"]
     own = next(d["id"] for d in past if d["name"] == "past")

@@ -188,7 +188,7 @@ def test_rejecting_twice_says_that_it_is_withdrawn_already(service: Service, age
     path = f"/v1/recommendations/{directive['id']}/reject"
     service.take("POST", path)
     told = service.ask("POST", path).json()
-    assert (told["code"], "withdrawn already" in told["detail"]) == ("illegal_transition", True)
+    assert (told["code"], "already withdrawn" in told["detail"]) == ("illegal_transition", True)
 
 
 def test_a_trial_that_nobody_measured_is_still_rolled_back(service: Service, agent: Agent) -> None:

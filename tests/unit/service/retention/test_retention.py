@@ -173,7 +173,7 @@ def test_what_was_asked_within_the_retention_can_be_replayed_and_older_says_that
         assert prune(service.store, 14 * DAY)["requests"] == len(first)
         for id_ in second:
             assert service.store.read(lambda u, i=id_: stored_answer(u, i)) == stored[id_]  # type: ignore[misc]
-        with pytest.raises(NotFound, match="no longer kept"):
+        with pytest.raises(NotFound, match="no longer stored"):
             service.store.read(lambda unit: stored_answer(unit, first[0]))
         assert prune(service.store, EVERYTHING)["snapshots"] == 4, "of three a session, all but the last"
 

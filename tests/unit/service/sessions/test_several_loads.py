@@ -104,7 +104,7 @@ def test_what_gains_under_every_load_is_handed_over_with_each_loads_gain(tmp_pat
         assert by_load["many"]["median"] == pytest.approx(500 / 300 - 1, rel=0.05)
         assert "qps under the worst of few, many" in session["message"]
         under = "under few (at 16 clients) and many (at 64 clients)"
-        assert session["measured_under"] == f"measured {under}; at other numbers of clients it was not measured"
+        assert session["measured_under"] == f"measured {under}; it was not measured at other numbers of clients"
         handover = service.take("GET", f"/v1/recommendations/{session['handover']}")
         assert handover["configuration"]["work_mem"] == BEST
 
@@ -172,7 +172,7 @@ def test_a_trial_that_lacks_a_load_has_no_aim(tmp_path: Path) -> None:
             agent.carry_out(agent.next_directive(), **{"qps.few": 1000.0})
         found = service.take("GET", path)
         assert (found["state"], found["trials_done"]) == ("paused", 5)
-        assert found["message"] == "the last 5 trials gave no aim.qps; the last one: aim.qps was not measured"
+        assert found["message"] == "the last 5 trials had no reading of aim.qps; the last one: aim.qps was not measured"
 
 
 def test_an_agent_whose_file_lost_a_load_pauses_the_session_before_it_tries(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_an_agent_whose_file_lost_a_load_pauses_the_session_before_it_tries(tmp_
         agent.send()
         found = service.take("GET", path)
         assert (found["state"], found["trials_done"]) == ("paused", 0)
-        assert "makes no load 'many'; its file names few" in found["message"]
+        assert "has no load 'many'; its file has few" in found["message"]
         agent.facts["status"]["loads"] = ["many", "few"]
         agent.send()
         assert service.take("POST", f"{path}/resume")["state"] == "running"
@@ -191,7 +191,7 @@ def test_an_agent_whose_file_lost_a_load_pauses_the_session_before_it_tries(tmp_
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        ({"loads": [*LOADS, {"name": "crowd"}]}, "makes no load 'crowd'; its file names few, many"),
+        ({"loads": [*LOADS, {"name": "crowd"}]}, "has no load 'crowd'; its file has few, many"),
         ({"loads": [LOADS[0], LOADS[0]]}, "each load once"),
         ({"loads": [{"name": "few", "weight": 0}]}, "greater than 0"),
         ({"loads": [{"name": "few.qps"}]}, "pattern"),
@@ -220,8 +220,8 @@ def test_a_session_without_loads_asks_for_none_and_says_at_how_many_clients_it_m
             agent.carry_out(directive)
         found = service.take("GET", path)
         assert (found["state"], found["message"]) == ("completed", "")
-        both = "at 16 clients of tpcb-like, and at 64 clients of tpcb-like, 250 a second"
-        assert found["measured_under"] == f"measured {both}; at other numbers of clients it was not measured"
+        both = "at 16 clients of tpcb-like, and at 64 clients of tpcb-like, 250 per second"
+        assert found["measured_under"] == f"measured {both}; it was not measured at other numbers of clients"
 
 
 def test_a_rate_that_is_a_text_is_told_as_it_is(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_rate_that_is_a_text_is_told_as_it_is(tmp_path: Path) -> None:
         agent.facts = {"context": {"clients": 16, "rate": "as fast as it goes"}}
         for _ in range(2):
             agent.carry_out(agent.next_directive())
-        assert "at 16 clients, as fast as it goes a second" in service.take("GET", path)["measured_under"]
+        assert "at 16 clients, as fast as it goes per second" in service.take("GET", path)["measured_under"]
 
 
 def test_a_load_of_ones_own_has_no_number_of_clients(tmp_path: Path) -> None:
@@ -240,4 +240,4 @@ def test_a_load_of_ones_own_has_no_number_of_clients(tmp_path: Path) -> None:
         for _ in range(2):
             agent.carry_out(agent.next_directive())
         told = service.take("GET", path)["measured_under"]
-        assert told == "measured under the load of replay.py; under other loads it was not measured"
+        assert told == "measured under the load of replay.py; it was not measured under other loads"

@@ -62,7 +62,7 @@ def test_a_session_that_an_agent_opened_pauses_once_its_agent_is_in_no_lab(servi
     agent.send()
     found = service.take("GET", f"/v1/sessions/{session['id']}")
     assert (found["state"], found["opened_by_agent"]) == ("paused", True)
-    assert "no operator said yes" in found["message"]
+    assert "no operator approved" in found["message"]
 
 
 def test_an_operator_opens_a_session_in_any_mode(service: Service, database: str) -> None:
