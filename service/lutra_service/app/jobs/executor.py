@@ -53,7 +53,10 @@ class Compute:
         self._candidates: Worker | None = None
         self._loaded = ""
         """The model version that the candidates' worker computed for."""
-        self._running: dict[str, tuple[Waiting, Worker]] = {}
+        self._running: dict[str, tuple[Waiting, Worker | None]] = {}
+        """By id. Once a computation has ended, and only its end is still to be stored, it has no worker: nobody kills
+        that worker for it, as it may compute the next one already.
+        """
         self._lock = threading.Lock()
         """Held where a worker goes from one computation to another, and where one is killed for what it computes."""
         self._threads: list[threading.Thread] = []
@@ -73,10 +76,11 @@ class Compute:
         if self._thread.ident is not None:
             self._thread.join(timeout=STOP_S)
         unfinished = list(self._running.values())
-        for worker in list(self._idle):
-            worker.close()
+        for idle in list(self._idle):
+            idle.close()
         for _, worker in unfinished:
-            worker.kill()
+            if worker is not None:
+                worker.kill()
         for thread in self._threads:
             thread.join(timeout=STOP_S)
         for waiting, _ in unfinished:
@@ -187,8 +191,9 @@ class Compute:
 
     def _kill(self, id_: str) -> None:
         with self._lock:
-            if id_ in self._running:
-                self._running[id_][1].kill()
+            _, worker = self._running.get(id_, (None, None))
+            if worker is not None:
+                worker.kill()
 
     def _compute(self, waiting: Waiting, worker: Worker) -> None:
         id_ = waiting.id
@@ -197,6 +202,8 @@ class Compute:
                 worker.close()
                 self._loaded = waiting.of
             name, work = self._outcome(id_, worker)
+            with self._lock:
+                self._running[id_] = waiting, None
             if not self._stopping.is_set():
                 self._store_end(id_, name, work)
         finally:
