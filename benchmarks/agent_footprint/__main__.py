@@ -16,7 +16,7 @@ import click
 import psutil
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_lab.servers.redis.scratch import ScratchRedis
+from lutra_lab.servers.redis import ScratchRedis
 
 from benchmarks.agent_footprint.stub import Handler, stub_service
 from benchmarks.agent_footprint.wheel import UNWANTED, install, installed, size_mb

@@ -19,7 +19,7 @@ from lutra_lab.servers.binaries import called
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mariadb import HISTOGRAM, ScratchMariadb
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_lab.servers.redis.scratch import ScratchRedis
+from lutra_lab.servers.redis import ScratchRedis
 
 from benchmarks.faults.run import prepared, told
 from benchmarks.faults.shop import Busy

@@ -11,7 +11,7 @@ from typing import Any
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_lab.servers.redis.scratch import ScratchRedis
+from lutra_lab.servers.redis import ScratchRedis
 
 from benchmarks.stores.studies import VALUE_BYTES, Study
 

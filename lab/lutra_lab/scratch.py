@@ -8,7 +8,7 @@ from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.mariadb import ScratchMariadb
 from lutra_lab.servers.mysql import ScratchMysql
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_lab.servers.redis.scratch import ScratchRedis, ScratchValkey
+from lutra_lab.servers.redis import ScratchRedis, ScratchValkey
 
 SCRATCH: tuple[type[ScratchServer], ...] = (
     ScratchPostgres,

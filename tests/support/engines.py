@@ -24,8 +24,8 @@ from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mariadb import HISTOGRAM
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_lab.servers.redis.scratch import ROOT as VALKEY_ROOT
-from lutra_lab.servers.redis.scratch import ScratchRedis, ScratchValkey
+from lutra_lab.servers.redis import ROOT as VALKEY_ROOT
+from lutra_lab.servers.redis import ScratchRedis, ScratchValkey
 
 from tests.support.leftovers import NEW_SERVERS
 from tests.support.pika.real import PROGRAM as REAL_PIKA

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.changes.recorded_progress import RecordedProgress
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
@@ -19,6 +18,7 @@ from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
+from lutra_agent.runtime.recorded_progress import RecordedProgress
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet
 from lutra_models.catalog.statements import Step, renderer

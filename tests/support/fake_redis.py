@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.changes.recorded_progress import RecordedProgress
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
@@ -20,6 +19,7 @@ from lutra_agent.engines.redis.sources import conf
 from lutra_agent.engines.redis.sources.source import RedisSource
 from lutra_agent.engines.redis.telemetry.telemetry import RedisTelemetry
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
+from lutra_agent.runtime.recorded_progress import RecordedProgress
 from lutra_agent.state.store import State
 from lutra_models.server import Host, Server
 

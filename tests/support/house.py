@@ -46,13 +46,21 @@ class House:
         folder = self.root.parent.joinpath(*module.split("."))
         return module if folder.is_dir() or module.endswith(".__main__") else module.rpartition(".")[0]
 
-    def folder_sizes(self) -> dict[str, int]:
-        """Package → its modules, without `__init__` and `__main__`."""
-        sizes: dict[str, int] = {}
-        for name in self.modules:
-            if self.package(name) != name:
-                sizes[self.package(name)] = sizes.get(self.package(name), 0) + 1
-        return sizes
+    def strays(self) -> dict[str, str]:
+        """Modules in the wrong folder, each with its only reader: one in another folder, and nothing ties them to
+        their own: neither an import, nor a reader that reads more of that folder.
+        """
+        readers: dict[str, set[str]] = {}
+        for name, imported in self.imports.items():
+            for other in imported:
+                readers.setdefault(other, set()).add(name)
+        alone = {name: next(iter(by)) for name, by in readers.items() if len(by) == 1}
+        return {name: by for name, by in alone.items() if self.package(name) != name and not self._tied(name, by)}
+
+    def _tied(self, name: str, reader: str) -> bool:
+        room = f"{self.package(name)}."
+        others = {reader, *self.imports[name], *self.imports[reader]} - {name}
+        return any(other.startswith(room) for other in others)
 
     def function_lines(self) -> Iterator[tuple[str, int]]:
         """Each function and how many lines it takes, from `def` to its end."""
@@ -94,11 +102,3 @@ def cycle(imports: Imports) -> list[str]:
     except CycleError as error:
         return [str(name) for name in error.args[1]]
     return []
-
-
-def longest_chain(imports: Imports) -> list[str]:
-    """The most modules of which each imports the next. Needs a tree without cycles."""
-    chains: dict[str, list[str]] = {}
-    for name in TopologicalSorter(imports).static_order():
-        chains[name] = [name, *max((chains[i] for i in imports.get(name, ())), key=len, default=[])]
-    return max(chains.values(), key=len, default=[])

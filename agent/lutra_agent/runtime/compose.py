@@ -10,7 +10,6 @@ from lutra_models.errors import printable
 from lutra_models.wire import AgentStatus
 
 from lutra_agent import __version__, drivers
-from lutra_agent.changes.recorded_progress import RecordedProgress
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
@@ -29,6 +28,7 @@ from lutra_agent.reporting.spool import Spool
 from lutra_agent.reporting.transport import Transport
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import LONGEST_PROBLEM, Loop
+from lutra_agent.runtime.recorded_progress import RecordedProgress
 from lutra_agent.runtime.signals import DeferredSignals, SignalDeferral
 from lutra_agent.state.store import State
 

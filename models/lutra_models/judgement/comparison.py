@@ -17,7 +17,7 @@ from lutra_models.evidence import Verdict
 from lutra_models.judgement.busyness import MARKED, beyond_usual, busy_elsewhere, slowdown
 from lutra_models.judgement.loaded import LIKE, REACHED, LoadedWindow, at_like_load
 from lutra_models.judgement.regression import Mixture, coefficient
-from lutra_models.load.curve import Curve
+from lutra_models.load_curve import Curve
 from lutra_models.metrics import QPS, TPS, Objective
 
 LEAST = 4

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from lutra_models.verification.student import probability
+from lutra_models.student import probability
 
 MOODS = (
     (0.0, 0.0, 0.4),

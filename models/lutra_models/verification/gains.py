@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from lutra_models.metrics import Goal
-from lutra_models.verification.student import quantile
+from lutra_models.student import quantile
 
 LEAST_ROUNDS = 3
 FORECAST_FROM = 4

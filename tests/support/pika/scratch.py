@@ -10,7 +10,7 @@ from typing import ClassVar
 from lutra_lab.servers.base import LabOptions
 from lutra_lab.servers.daemon import Daemon
 from lutra_lab.servers.loads import Load
-from lutra_lab.servers.redis.scratch import ScratchRedis
+from lutra_lab.servers.redis import ScratchRedis
 
 PROGRAM = Path(__file__).with_name("recorded.py")
 LOAD = Path(__file__).with_name("load.py")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from lutra_models.metrics import Goal, Limit, Objective
+from lutra_models.student import probability, quantile
 from lutra_models.verification import (
     LEAST_ROUNDS,
     Contest,
@@ -20,7 +21,6 @@ from lutra_models.verification import (
     gains,
     verdict,
 )
-from lutra_models.verification.student import probability, quantile
 
 SETTINGS: dict[FinalistName, dict[str, int]] = {
     "baseline": {"a": 0, "b": 0, "c": 0},

@@ -15,7 +15,7 @@ import numpy as np
 
 from lutra_models.advice import Prediction
 from lutra_models.gp.space.encoding import Array
-from lutra_models.load.curve import Curve
+from lutra_models.load_curve import Curve
 
 BEYOND = 1.15
 """A rate at most so many times beyond those that were measured is still within what they say."""

@@ -1,6 +1,6 @@
 """A live history whose readings are as its clients' load of now would give them: the load is a covariate of p99.
 
-The logarithm of a reading is a level of its configuration plus a curve of the offered rate (see `load.curve`). The
+The logarithm of a reading is a level of its configuration plus a curve of the offered rate (see `load_curve`). The
 curve's slopes are zero by their prior, so that few windows at nearly one load tell of none. A configuration that was
 read at one load only takes no part in the slopes: its level takes all of it up.
 Shapes: n readings, c configurations, q columns of the curve.
@@ -18,7 +18,7 @@ from lutra_models.gp.fitted.offered import OfferedLoad
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.dataset import targets
 from lutra_models.history import History, Observation
-from lutra_models.load.curve import Curve
+from lutra_models.load_curve import Curve
 from lutra_models.metrics import QPS, TPS
 
 NOW = 3

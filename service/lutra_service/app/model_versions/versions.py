@@ -21,7 +21,7 @@ from lutra_service.app.model_versions.serving import former, packages_of, requir
 from lutra_service.app.model_versions.suite import suite_of
 from lutra_service.common.actor import SERVICE, current_actor
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import ModelVersion
+from lutra_service.db.schema.records import ModelJob, ModelVersion, Recommendation
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers.maker import MakesWorker
 
@@ -165,3 +165,19 @@ def _changed(unit: UnitOfWork, action: Action, before: ModelVersion, after: Mode
     states = ({"state": v.state, "shadow": v.shadow} for v in (before, after))
     was, now = states
     audit.record(unit, action, after.id, was, {**now, **told}, database_id=None)
+
+
+def begin_shadows(unit: UnitOfWork, recommendation: Recommendation) -> None:
+    """Let every candidate in the shadow predict what `recommendation`, just proposed, was predicted to give."""
+    if not recommendation.predictions:
+        return
+    for version in unit.models.shadows():
+        job = ModelJob(
+            id=unit.new_id("job"),
+            model_id=version.id,
+            kind="shadow",
+            state="waiting",
+            created_at=unit.now,
+            recommendation_id=recommendation.id,
+        )
+        unit.model_jobs.add(job)

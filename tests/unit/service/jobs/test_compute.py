@@ -12,7 +12,7 @@ from lutra_models.errors import FitFailed
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.app.jobs import lease, model_jobs
-from lutra_service.app.model_versions import shadows
+from lutra_service.app.model_versions import versions
 from lutra_service.db.schema.records import ModelJob, Recommendation, Request, Waiting
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.protocol import NoWorker, WorkerLost
@@ -366,7 +366,7 @@ def test_one_that_hangs_in_the_shadow_leaves_it_after_the_first_loss(tmp_path: P
         agent = opened(service)
         made = service.recommended(agent.database)
         for _ in range(3):
-            service.store.write(lambda u: shadows.begin(u, predicted(u, made["id"])))
+            service.store.write(lambda u: versions.begin_shadows(u, predicted(u, made["id"])))
         until(fakes.begun.is_set)
         assert asked_of(service, "till")["state"] == "proposed"
         fakes.let_go.set()

@@ -11,9 +11,8 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
 from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.model_versions import shadows
-from lutra_service.app.tuning.consequences import next_step
-from lutra_service.app.tuning.deliver import declined
+from lutra_service.app.model_versions import versions
+from lutra_service.app.tuning.consequences import declined, next_step
 from lutra_service.app.tuning.observe import settling
 from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.app.tuning.steps import session_steps
@@ -164,7 +163,7 @@ def _settle(unit: UnitOfWork, made: Transition) -> None:
 
 
 def _begin_shadows(unit: UnitOfWork, made: Transition) -> None:
-    shadows.begin(unit, unit.recommendations.get(made.row.id))
+    versions.begin_shadows(unit, unit.recommendations.get(made.row.id))
 
 
 def _go_on_without(unit: UnitOfWork, made: Transition) -> None:

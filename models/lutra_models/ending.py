@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lutra_models.metrics import Goal, Objective
-from lutra_models.verification.student import probability, quantile
+from lutra_models.student import probability, quantile
 
 LEAST_READINGS = 8
 """Without so many readings inside the window nothing is told …"""

@@ -1,1 +1,0 @@
-"""Scratch servers of the Redis family."""
