@@ -14,10 +14,10 @@ from typing import Any, cast
 import uvicorn
 from fastapi import FastAPI
 
-from lutra_service.api.http.sockets.connections import Connections
-from lutra_service.api.http.sockets.protocol import BoundedProtocol, Deadlines
 from lutra_service.common import logs
 from lutra_service.common.settings import Settings, misspelled
+from lutra_service.edge.connections import Connections
+from lutra_service.edge.protocol import BoundedProtocol, Deadlines
 
 log = logging.getLogger(__name__)
 ACCEPTED_AT_ONCE = 32
@@ -80,7 +80,7 @@ def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        loop="lutra_service.api.http.sockets.tls:Loop",
+        loop="lutra_service.edge.tls:Loop",
         http=cast(Any, protocol),
         ws="none",
         backlog=ACCEPTED_AT_ONCE,

@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 from lutra_service.api.http.notifier import Notifier
-from lutra_service.api.http.sockets.connections import Connections
 from lutra_service.app.access.tokens import create_token
 from lutra_service.common.settings import Settings
+from lutra_service.edge.connections import Connections
 from lutra_service.server import Server, configured
 
 from tests.support.application import application, migrated

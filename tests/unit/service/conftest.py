@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_service.api.http import limits
+from lutra_service.edge import limits
 
 from tests.support.application import migrated
 from tests.support.rows import Rows

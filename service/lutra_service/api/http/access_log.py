@@ -15,9 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lutra_service.api.http import urls
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.problems import problem, refused
-from lutra_service.api.http.sockets.addresses import client_address
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.common.telemetry import REQUEST_SECONDS, REQUESTS
+from lutra_service.edge.addresses import client_address
 
 log = logging.getLogger("lutra_service.requests")
 QUIET = ("/healthz", "/readyz", "/metrics")

@@ -12,13 +12,13 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.digest import fingerprint
 from pydantic import BaseModel, Field
 
-from lutra_service.api.http.limits import Places
 from lutra_service.api.http.notifier import Notifier, preferred_wait
 from lutra_service.api.http.route import GuardedRequest
 from lutra_service.app.access.idempotency import Idempotency
 from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal
 from lutra_service.db.store import Store
+from lutra_service.edge.limits import Places
 from lutra_service.workers.maker import MakesWorker
 
 T = TypeVar("T")

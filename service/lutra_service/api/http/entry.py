@@ -13,9 +13,6 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from lutra_service.api.http.access import Access
-from lutra_service.api.http.bodies import BodyLimits
-from lutra_service.api.http.limits import MAX_KEYS, Places, Rate
-from lutra_service.api.http.sockets.addresses import counted
 from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal, bearers
 from lutra_service.app.errors import Unauthorized
@@ -24,6 +21,9 @@ from lutra_service.common.ids import is_secret, secret_hash
 from lutra_service.common.settings import Settings
 from lutra_service.common.together import Together
 from lutra_service.db.store import Store
+from lutra_service.edge.addresses import counted
+from lutra_service.edge.bodies import BodyLimits
+from lutra_service.edge.limits import MAX_KEYS, Places, Rate
 
 Found = Unauthorized | tuple[Principal, LutraError | None]
 UNCOUNTED = "/healthz"

@@ -13,12 +13,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.types import Receive, Scope
 
 from lutra_service.api.http.access import declared
-from lutra_service.api.http.bodies import Body
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.notifier import preferred_wait
-from lutra_service.api.http.sockets.protocol import CONNECTION
 from lutra_service.app.access.tokens import Principal
 from lutra_service.app.errors import InvalidRequest
+from lutra_service.edge.bodies import Body
+from lutra_service.edge.protocol import CONNECTION
 
 MAX_ERRORS = 2_000
 """Beyond, a body is no attempt at the right one, and its errors are not worth the memory that telling them takes."""

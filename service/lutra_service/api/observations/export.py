@@ -9,7 +9,7 @@ from anyio import CancelScope
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from lutra_service.api.http.limits import Places
+from lutra_service.edge.limits import Places
 
 
 class JsonLines(StreamingResponse):

@@ -9,7 +9,6 @@ from lutra_models.wire import Name
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Bearer, Exports, StoreDep
-from lutra_service.api.http.limits import Places
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.observations.export import Export, JsonLines
@@ -20,6 +19,7 @@ from lutra_service.app.observations.selection import require_known, selected
 from lutra_service.app.observations.tables import Format, encoded
 from lutra_service.db.schema.records import Selection
 from lutra_service.db.store import Store
+from lutra_service.edge.limits import Places
 
 router = APIRouter(route_class=GuardedRoute, tags=["observations"], default_response_class=JsonLines)
 MEDIA: dict[Format, str] = {

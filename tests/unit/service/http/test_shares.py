@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from lutra_service.api.http.limits import BURST_S, MAX_KEYS, Places, Rate
-from lutra_service.api.http.refusals import Busy, TooManyRequests
-from lutra_service.api.http.sockets.addresses import client_address, counted
-from lutra_service.api.http.sockets.connections import Connections
+from lutra_service.edge.addresses import client_address, counted
+from lutra_service.edge.connections import Connections
+from lutra_service.edge.limits import BURST_S, MAX_KEYS, Places, Rate
+from lutra_service.edge.refusals import Busy, TooManyRequests
 
 from tests.support.service import running
 

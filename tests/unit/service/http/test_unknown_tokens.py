@@ -11,12 +11,12 @@ import pytest
 from lutra_service.api.http import entry
 from lutra_service.api.http.access import Access
 from lutra_service.api.http.entry import STRANGERS_TOGETHER, Entry
-from lutra_service.api.http.refusals import Busy, TooManyRequests
 from lutra_service.app.access.tokens import Principal, bearers
 from lutra_service.app.errors import Unauthorized
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.common.settings import Settings
+from lutra_service.edge.refusals import Busy, TooManyRequests
 from starlette.datastructures import Headers
 
 from tests.support.service import Service

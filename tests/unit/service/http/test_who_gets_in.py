@@ -14,10 +14,10 @@ from lutra_models.wire import Report
 from lutra_service.api import routes
 from lutra_service.api.http import entry
 from lutra_service.api.http.access import allow, declared
-from lutra_service.api.http.documents import MAX_MARKS
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.databases import registration
 from lutra_service.common.actor import Actor, current_actor
+from lutra_service.edge.documents import MAX_MARKS
 
 from tests.support.asgi import Asked, ask
 from tests.support.service import Agent, Service

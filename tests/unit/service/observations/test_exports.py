@@ -16,8 +16,6 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_service.api.http.limits import Places
-from lutra_service.api.http.refusals import Busy, TooManyRequests
 from lutra_service.api.observations.export import Export
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.observations import selection, sheet
@@ -25,6 +23,8 @@ from lutra_service.app.observations.selection import Columns, Observations
 from lutra_service.app.observations.tables import encoded
 from lutra_service.common.cells import harmless
 from lutra_service.db.schema.records import Observed, Selection
+from lutra_service.edge.limits import Places
+from lutra_service.edge.refusals import Busy, TooManyRequests
 
 from tests.support.service import Agent, Service, running
 from tests.support.suites import examples

@@ -6,7 +6,7 @@ import json
 import zlib
 from typing import Any, NoReturn
 
-from lutra_service.api.http.refusals import InvalidJson, TooLarge
+from lutra_service.edge.refusals import InvalidJson, TooLarge
 
 MAX_DEPTH = 32
 MAX_MARKS = 200_000

@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from lutra_service.api.http.refusals import Busy, TooManyRequests
+from lutra_service.edge.refusals import Busy, TooManyRequests
 
 BURST_S = 10.0
 """A bucket holds what its rate gives in so many seconds."""

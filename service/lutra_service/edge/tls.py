@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from lutra_service.api.http.sockets.protocol import BoundedProtocol
+from lutra_service.edge.protocol import BoundedProtocol
 
 
 class Handshake(asyncio.Protocol):

@@ -10,8 +10,8 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 
-from lutra_service.api.http.sockets.addresses import counted
-from lutra_service.api.http.sockets.connections import Connections
+from lutra_service.edge.addresses import counted
+from lutra_service.edge.connections import Connections
 
 CONNECTION = "lutra.connection"
 """Where a request's scope holds its connection."""

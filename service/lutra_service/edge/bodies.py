@@ -15,10 +15,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import Receive
 
-from lutra_service.api.http.documents import Expands, parse, unpack
-from lutra_service.api.http.limits import Places
-from lutra_service.api.http.refusals import InvalidJson, TooLarge, TooSlow, UnsupportedEncoding
 from lutra_service.common.settings import Settings
+from lutra_service.edge.documents import Expands, parse, unpack
+from lutra_service.edge.limits import Places
+from lutra_service.edge.refusals import InvalidJson, TooLarge, TooSlow, UnsupportedEncoding
 
 SMALL = 256 << 10
 """A body of more bytes, as it comes or unpacked, takes one of few places."""
