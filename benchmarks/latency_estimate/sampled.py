@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 import click
-from lutra_agent.drivers.latencies import Latencies
+from lutra_agent.drivers.pgbench import Latencies
 from lutra_agent.engines.common.telemetry import Sample, Targets, Telemetry
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase

@@ -12,13 +12,29 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from lutra_client.drivers import Awaiting, Blocking
 from lutra_client.exchange import Flow, Retries, answered
-from lutra_client.files import whole
 from lutra_client.frames import Observed, html, reader, wide
 from lutra_client.moments import read
 from lutra_client.requests import Request
 
 if TYPE_CHECKING:
     import pandas as pd
+import os
+from contextlib import contextmanager
+from typing import BinaryIO
+
+
+@contextmanager
+def whole(file: str | Path) -> Iterator[BinaryIO]:
+    """Writes beside `file` and takes its place at the end; whatever goes wrong before leaves `file` as it was."""
+    place = Path(file)
+    beside = place.with_name(f"{place.name}.{os.getpid()}.part")
+    try:
+        with beside.open("xb") as out:
+            yield out
+        beside.replace(place)
+    finally:
+        beside.unlink(missing_ok=True)
+
 
 T = TypeVar("T")
 SHOWN = 50

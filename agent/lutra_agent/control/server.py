@@ -6,10 +6,11 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+import psutil
+
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.downtime import Downtime
-from lutra_agent.control.processes import works_in
 from lutra_agent.control.restore_progress import RestoreProgress
 from lutra_agent.control.run_command import run_command
 from lutra_agent.engines.common.health import Health
@@ -23,6 +24,25 @@ from lutra_agent.errors import (
     ServerStarting,
 )
 from lutra_agent.state.store import State
+
+
+def works_in(folder: Path, programs: Collection[str]) -> bool:
+    """Whether a process of one of `programs` has its working directory here.
+
+    A server goes into its data folder before it recovers what lies there; it listens, and may show its number, only
+    after that. A process into which this account may not look counts as none.
+    """
+    return any(_is(process, folder.resolve(), programs) for process in psutil.process_iter())
+
+
+def _is(process: psutil.Process, folder: Path, programs: Collection[str]) -> bool:
+    try:
+        # A loader may stand before the program in its arguments.
+        names = (process.name(), *(Path(a).name for a in process.cmdline()))  # some rewrite their arguments
+        return any(name in programs for name in names) and Path(process.cwd()) == folder
+    except (psutil.Error, OSError):
+        return False
+
 
 POLL_S = 0.1
 SETTLE_S = 5.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 from collections import Counter
@@ -19,12 +20,76 @@ from lutra_agent.config.values import Whole, a_list_of, within
 from lutra_agent.drivers import progress
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.ending import Progress, Watch
-from lutra_agent.drivers.latencies import Latencies
 from lutra_agent.drivers.process import Finished, Span, ask, run
-from lutra_agent.drivers.scripts import BUILTIN, count_statements
 from lutra_agent.engines.common.database import Database, NamedDatabase, require_named
 from lutra_agent.engines.postgresql.client import libpq_environment
 from lutra_agent.errors import ConfigError, DriverFailed
+
+BUILTIN = {"tpcb-like": 7, "simple-update": 5, "select-only": 1}
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skipped> --[^\n]* | /\*.*?\*/ )
+    | (?P<quoted> '(?:[^'\\]|''|\\.)*' | "(?:[^"]|"")*" | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$ )
+    | (?P<end> \\?; )
+    | (?P<other> . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def count_statements(script: str) -> int | None:
+    r"""The statements of one pass, `\;` counted too. None where `\if` makes their number depend on the pass."""
+    meta = [line.split()[0] for line in script.splitlines() if line.lstrip().startswith("\\") and line.split()]
+    if any(command.startswith("\\if") for command in meta):
+        return None
+    sql = "\n".join("" if re.match(r"\s*\\\w", line) else line for line in script.splitlines())
+    statements, pending = 0, False
+    for token in _TOKEN.finditer(sql):
+        if token["end"]:
+            statements += pending
+            pending = False
+        elif token["quoted"] or (token["other"] and not token["other"].isspace()):
+            pending = True
+    return statements + pending
+
+
+US_PER_MS = 1000.0
+
+
+class Latencies:
+    """A multiset of latencies in whole microseconds."""
+
+    def __init__(self, latencies_us: Iterable[int] = ()) -> None:
+        self._counts: Counter[int] = Counter(latencies_us)
+
+    def add(self, latency_us: int) -> None:
+        self._counts[latency_us] += 1
+
+    def __len__(self) -> int:
+        return self._counts.total()
+
+    def percentile_ms(self, percent: float) -> float:
+        """Nearest rank: the smallest latency that `percent` % of all do not exceed. Raises ValueError if empty."""
+        total = len(self)
+        if not total or not 0 < percent <= 100:
+            raise ValueError(f"no {percent}th percentile of {total} latencies")
+        seen = 0
+        for latency_us in sorted(self._counts):
+            seen += self._counts[latency_us]
+            if seen * 100 >= percent * total:
+                break
+        return latency_us / US_PER_MS
+
+    def mean_ms(self) -> float:
+        return sum(latency * n for latency, n in self._counts.items()) / len(self) / US_PER_MS
+
+    def stddev_ms(self) -> float:
+        """Of the population."""
+        mean_us = self.mean_ms() * US_PER_MS
+        squares = sum(n * (latency - mean_us) ** 2 for latency, n in self._counts.items())
+        return math.sqrt(squares / len(self)) / US_PER_MS
+
 
 SETTLE = ("CHECKPOINT",)
 """Each trial begins right after a checkpoint, so that none inherits another's dirty pages. No vacuum (`-n`)."""

@@ -13,15 +13,48 @@ from typing import Any
 import numpy as np
 
 from lutra_models.advice import Prediction, Record
-from lutra_models.gp.fitted.distance import unlike
 from lutra_models.gp.fitted.offered import OfferedLoad
 from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.fitted.trend import Trend
-from lutra_models.gp.space.encoding import Array, Encoding
+from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding
 from lutra_models.gp.surrogate.calibration import record
 from lutra_models.gp.surrogate.posterior import GaussianProcess
-from lutra_models.knobs import Value
+from lutra_models.knobs import Choice, Value
 from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
+
+MATERIAL = 0.05
+"""The share of a setting's range by which it may be beyond what was measured and still count as that …"""
+BEYOND = 0.5
+"""… and the share of the range that was measured."""
+
+
+def unlike(encoding: Encoding, codes: Array, measured: Array) -> set[str]:
+    """The knobs that at codes (1, k) have an option or a special value that none of the features (n, d) has, or a place
+    well beyond theirs."""
+    features = encoding.features(codes)[0]
+    found: set[str] = set()
+    for j, knob in enumerate(encoding.knobs):
+        columns = encoding.columns(j)
+        here, there = features[columns], measured[:, columns]
+        apart = isinstance(knob.domain, Choice) or codes[0, j] >= SPECIAL
+        if not _alike(here, there) if apart else _beyond(here, there):
+            found.add(knob.name)
+    return found
+
+
+def _alike(here: Array, there: Array) -> bool:
+    return bool(np.any(np.all(np.isclose(there, here), axis=1)))
+
+
+def _beyond(here: Array, there: Array) -> bool:
+    """Whether a place is well outside the range of those measured, special values left out."""
+    places = there[np.all(there[:, 1:] == 0.0, axis=1), 0]
+    if not len(places):
+        return True
+    low, high = float(np.min(places)), float(np.max(places))
+    room = MATERIAL + BEYOND * (high - low)
+    return not low - room <= float(here[0]) <= high + room
+
 
 _FAR = 0.9
 """A prediction whose latent variance is above this share of the prior's rests on hardly any measurement."""

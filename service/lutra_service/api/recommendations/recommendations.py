@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -20,15 +22,41 @@ from lutra_service.api.http.deps import (
     paging,
 )
 from lutra_service.api.http.moments import Moment
+from lutra_service.api.http.notifier import Notifier
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import schemas, views
-from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
 from lutra_service.app.access import tokens
 from lutra_service.app.tuning.decide import decisions
 from lutra_service.app.tuning.propose import request
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation
-from lutra_service.db.store import UnitOfWork
+from lutra_service.db.store import Store, UnitOfWork
+
+
+async def wait_until(store: Store, notifier: Notifier, id_: str, until: Until, seconds: float) -> Recommendation | None:
+    """The recommendation once it came so far; None where the time is over before."""
+
+    def look() -> Recommendation | None:
+        found = store.read(lambda unit: unit.recommendations.get(id_))
+        return found if has_come(found.state, found.measured is not None, until) else None
+
+    return await notifier.wait(id_, look, seconds, "recommendation")
+
+
+async def wait_for_next(
+    store: Store, notifier: Notifier, before: str, ask: Callable[[], Recommendation], seconds: float
+) -> Recommendation | None:
+    """The one that `ask` gives when `before` has ended, computed where the time allows it.
+
+    None where `before` has not ended in time.
+    """
+    deadline = asyncio.get_running_loop().time() + seconds
+    if await wait_until(store, notifier, before, "ended", seconds) is None:
+        return None
+    asked = await run_in_threadpool(ask)
+    left = deadline - asyncio.get_running_loop().time()
+    return await wait_until(store, notifier, asked.id, "computed", max(left, 0.0)) or asked
+
 
 router = APIRouter(route_class=GuardedRoute, tags=["recommendations"])
 Answer = schemas.RecommendationAnswer

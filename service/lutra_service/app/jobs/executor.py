@@ -12,31 +12,55 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from functools import partial
 
 from lutra_models.errors import LutraError
 
 from lutra_service.app.databases import findings
 from lutra_service.app.jobs import lease, model_jobs
-from lutra_service.app.jobs.fair_queue import Turns
-from lutra_service.app.jobs.kinds import Line
+from lutra_service.app.jobs.kinds import JobKind
 from lutra_service.app.tuning.result import expiry
 from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS
-from lutra_service.db.schema.records import Waiting
+from lutra_service.db.schema.records import PendingJob
 from lutra_service.db.store import Store, StoreAway, Work
 from lutra_service.workers.maker import MakesWorker, candidate_worker, make_worker
 from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
 
 log = logging.getLogger(__name__)
 
-LINES: tuple[Line, Line] = (lease, model_jobs)
+KINDS: tuple[JobKind, JobKind] = (lease, model_jobs)
 STOP_S = 10.0
 """So long a stop waits for each thread."""
+REMEMBERED = 10_000
+"""Databases. One whose last turn is forgotten comes first, as if it had never had one."""
 
 
-def _line(id_: str) -> Line:
+class FairQueue:
+    """Remembers the order in which databases had their turns."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+        self._count = 0
+
+    def next(self, free: int, waiting: Sequence[PendingJob]) -> list[PendingJob]:
+        """Up to `free` of those: first the databases whose last turn is the longest ago.
+
+        `waiting` holds each database once, in the order in which the computations were asked for.
+        """
+        return sorted(waiting, key=lambda w: self._last.get(w.of, 0))[:free]
+
+    def took(self, database_id: str) -> None:
+        self._count += 1
+        self._last.pop(database_id, None)
+        self._last[database_id] = self._count
+        while len(self._last) > REMEMBERED:
+            del self._last[next(iter(self._last))]
+
+
+def _kind(id_: str) -> JobKind:
     """Which of the two it waits in."""
     return model_jobs if id_.startswith(model_jobs.PREFIX) else lease
 
@@ -53,7 +77,7 @@ class Compute:
         self._candidates: Worker | None = None
         self._loaded = ""
         """The model version that the candidates' worker computed for."""
-        self._running: dict[str, tuple[Waiting, Worker | None]] = {}
+        self._running: dict[str, tuple[PendingJob, Worker | None]] = {}
         """By id. Once a computation has ended, and only its end is still to be stored, it has no worker: nobody kills
         that worker for it, as it may compute the next one already.
         """
@@ -61,7 +85,7 @@ class Compute:
         """Held where a worker goes from one computation to another, and where one is killed for what it computes."""
         self._threads: list[threading.Thread] = []
         """Those that compute, and some that have ended."""
-        self._turns = Turns()
+        self._queue = FairQueue()
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="compute", daemon=True)
@@ -90,7 +114,7 @@ class Compute:
 
     def _release(self, id_: str) -> None:
         try:
-            self._store.write(lambda u: _line(id_).release(u, id_))
+            self._store.write(lambda u: _kind(id_).release(u, id_))
         except Exception:
             log.exception("the lease of %s could not be released; it will expire", id_)
 
@@ -132,19 +156,19 @@ class Compute:
         and one computation of a model version.
         """
         lease_s, running = self._settings.lease_s, [waiting for waiting, _ in list(self._running.values())]
-        busy = {waiting.of for waiting in running if _line(waiting.id) is lease}
+        busy = {waiting.of for waiting in running if _kind(waiting.id) is lease}
         free = self._settings.workers - len(busy)
         if free > 0 and self._store.read(lambda u: lease.waiting(u, busy)):
-            pick = partial(self._turns.next, free)
+            pick = partial(self._queue.next, free)
             for waiting in self._store.write(lambda u: lease.claim(u, lease_s, busy, pick)):
-                self._turns.took(waiting.of)
+                self._queue.took(waiting.of)
                 self._take(waiting, self._idle.pop() if self._idle else self._make())
         if len(busy) == len(running) and self._store.read(lambda u: model_jobs.waiting(u, 1)):
             for waiting in self._store.write(lambda u: model_jobs.claim(u, lease_s, 1)):
                 self._candidates = self._candidates or self.make_candidates()
                 self._take(waiting, self._candidates)
 
-    def _take(self, waiting: Waiting, worker: Worker) -> None:
+    def _take(self, waiting: PendingJob, worker: Worker) -> None:
         with self._lock:
             self._running[waiting.id] = waiting, worker
             self._give_way()
@@ -153,9 +177,9 @@ class Compute:
     def _give_way(self) -> None:
         """Candidates compute while no recommendation is computed on this machine."""
         if self._candidates is not None and self._settings.dask_scheduler is None:
-            self._candidates.pause(any(_line(id_) is lease for id_ in self._running))
+            self._candidates.pause(any(_kind(id_) is lease for id_ in self._running))
 
-    def _begin(self, waiting: Waiting, worker: Worker) -> None:
+    def _begin(self, waiting: PendingJob, worker: Worker) -> None:
         try:
             thread = threading.Thread(target=self._compute, args=(waiting, worker), daemon=True)
             thread.start()
@@ -164,7 +188,7 @@ class Compute:
             self._free(waiting, worker)
             raise
 
-    def _free(self, waiting: Waiting, worker: Worker) -> None:
+    def _free(self, waiting: PendingJob, worker: Worker) -> None:
         with self._lock:
             if worker is not self._candidates:
                 self._idle.append(worker)
@@ -175,12 +199,12 @@ class Compute:
         """Keep the leases of what is being computed, end what nobody waits for, and what waited too long; look at some
         databases for findings.
         """
-        for line in LINES:
-            held = [id_ for id_ in list(self._running) if _line(id_) is line]
+        for kind in KINDS:
+            held = [id_ for id_ in list(self._running) if _kind(id_) is kind]
             if not held:
                 continue
-            self._store.write(partial(line.renew, held=held, lease_s=self._settings.lease_s))
-            for id_ in self._store.read(partial(line.withdrawn, held=held)):
+            self._store.write(partial(kind.renew, held=held, lease_s=self._settings.lease_s))
+            for id_ in self._store.read(partial(kind.withdrawn, held=held)):
                 self._kill(id_)
         for id_ in self._store.read(expiry.overdue):
             try:
@@ -195,7 +219,7 @@ class Compute:
             if worker is not None:
                 worker.kill()
 
-    def _compute(self, waiting: Waiting, worker: Worker) -> None:
+    def _compute(self, waiting: PendingJob, worker: Worker) -> None:
         id_ = waiting.id
         try:
             if worker is self._candidates and waiting.of != self._loaded:
@@ -217,22 +241,22 @@ class Compute:
         except (NoWorker, StoreAway) as error:
             log.warning("%s waits: nothing could compute it: %s", id_, error)
             self._stopping.wait(self._settings.sweep_s)
-            return "unavailable", partial(_line(id_).release, id_=id_)
+            return "unavailable", partial(_kind(id_).release, id_=id_)
         except LutraError as error:
             log.exception("%s failed", id_)
-            return "failed", partial(_line(id_).give_up, id_=id_, error=error)
+            return "failed", partial(_kind(id_).give_up, id_=id_, error=error)
         except Exception as error:
             log.exception("%s was lost", id_)
             return "lost", self._lost(id_, str(error) if isinstance(error, WorkerLost) else repr(error))
-        return "done", partial(_line(id_).complete, id_=id_, result=result)
+        return "done", partial(_kind(id_).complete, id_=id_, result=result)
 
     def _result(self, id_: str, worker: Worker) -> Document:
-        job = self._store.read(lambda u: _line(id_).job(u, id_))
+        job = self._store.read(lambda u: _kind(id_).job(u, id_))
         with JOB_SECONDS.labels(job.task).time():
-            return _line(id_).checked(worker.run(job.task, job.payload), job.payload)
+            return _kind(id_).checked(worker.run(job.task, job.payload), job.payload)
 
     def _lost(self, id_: str, why: str) -> Work[object]:
-        if _line(id_) is model_jobs:
+        if _kind(id_) is model_jobs:
             return partial(model_jobs.lose, id_=id_, why=why)
         return partial(lease.lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lutra_models.errors import LutraError
 
-from lutra_service.app.jobs.job import Job
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 
 
-class Line(Protocol):
+@dataclass(frozen=True)
+class Job:
+    id: str
+    task: str
+    payload: Document
+
+
+class JobKind(Protocol):
     """Computations that wait, by their ids."""
 
     def job(self, unit: UnitOfWork, id_: str) -> Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -10,24 +11,44 @@ from lutra_models.errors import ComputeCode, Failure, LutraError, Party
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.jobs import fallback_version, results
-from lutra_service.app.jobs.job import Job
+from lutra_service.app.jobs import results
+from lutra_service.app.jobs.kinds import Job
+from lutra_service.app.model_versions import serving
 from lutra_service.app.tuning.admit.admission import admitted, known_to_run
 from lutra_service.app.tuning.propose import answers
 from lutra_service.app.workloads import lessons
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation, Session, Waiting
+from lutra_service.db.schema.records import PendingJob, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
-Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
+log = logging.getLogger(__name__)
 
 
-def waiting(unit: UnitOfWork, busy: Collection[str] = ()) -> list[Waiting]:
+def takes_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool:
+    """Whether the recommendation, still `computing`, is now asked of the version before the one that it names."""
+    if row.model_version is None:
+        return False
+    version = unit.models.get(row.model_version)
+    if not version.packages:
+        return False
+    told = version.id, version.name, row.id, failure.text
+    log.warning("%s (%s) cannot compute %s: %s; the previous version does", *told)
+    before = next(serving.able(unit, version, after=version))
+    request = unit.requests.get(row.id)
+    unit.requests.put(row.id, {**request.payload, **serving.asked_of(before)})
+    unit.recommendations.change(row.id, model_version=before.version.id, attempts=0, lease_until=None)
+    return True
+
+
+Pick = Callable[[Sequence[PendingJob]], Sequence[PendingJob]]
+
+
+def waiting(unit: UnitOfWork, busy: Collection[str] = ()) -> list[PendingJob]:
     return unit.recommendations.waiting(unit.now, busy)
 
 
-def claim(unit: UnitOfWork, lease_s: float, busy: Collection[str] = (), pick: Pick = list) -> list[Waiting]:
+def claim(unit: UnitOfWork, lease_s: float, busy: Collection[str] = (), pick: Pick = list) -> list[PendingJob]:
     """The waiting computations that `pick` chooses, each now leased to the caller. `busy` databases have to wait."""
     until = unit.now + timedelta(seconds=lease_s)
     chosen = pick(waiting(unit, busy))
@@ -96,7 +117,7 @@ def _give_up(unit: UnitOfWork, id_: str, failure: Failure) -> None:
     if found is None:
         return
     recommendation, _ = found
-    if failure.code.is_not_installed and fallback_version.takes_over(unit, recommendation, failure):
+    if failure.code.is_not_installed and takes_over(unit, recommendation, failure):
         return
     unit.recommendations.step(recommendation, State.FAILED, SERVICE, failure=failure, lease_until=None)
 

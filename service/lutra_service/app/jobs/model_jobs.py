@@ -14,14 +14,14 @@ from lutra_models.digest import fingerprint
 from lutra_models.errors import LutraError
 from lutra_models.scores import scorecard
 
-from lutra_service.app.jobs.job import Job
+from lutra_service.app.jobs.kinds import Job
 from lutra_service.app.jobs.past_sessions import session_payload
 from lutra_service.app.jobs.results import InvalidAnswer, check_predictions, finite
 from lutra_service.app.model_versions import versions
 from lutra_service.app.model_versions.serving import Serving, asked_of, options_of, require_whole
 from lutra_service.app.model_versions.suite import faults
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import ModelJob, Waiting
+from lutra_service.db.schema.records import ModelJob, PendingJob
 from lutra_service.db.store import UnitOfWork
 
 PREFIX = "job_"
@@ -31,10 +31,10 @@ def waiting(unit: UnitOfWork, limit: int) -> list[ModelJob]:
     return unit.model_jobs.waiting(unit.now, limit)
 
 
-def claim(unit: UnitOfWork, lease_s: float, limit: int) -> list[Waiting]:
+def claim(unit: UnitOfWork, lease_s: float, limit: int) -> list[PendingJob]:
     """Up to `limit` of them, each now leased to the caller. They belong to model versions, and to no database."""
     until = unit.now + timedelta(seconds=lease_s)
-    return [Waiting(j.id, j.model_id) for j in waiting(unit, limit) if unit.model_jobs.claim(j.id, unit.now, until)]
+    return [PendingJob(j.id, j.model_id) for j in waiting(unit, limit) if unit.model_jobs.claim(j.id, unit.now, until)]
 
 
 def job(unit: UnitOfWork, id_: str) -> Job:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lutra_models import __version__
 from lutra_models.errors import IllegalTransition, NotFound
 
-from lutra_service.app.jobs.job import Job
+from lutra_service.app.jobs.kinds import Job
 from lutra_service.app.jobs.lease import job
 from lutra_service.app.model_versions.serving import require_whole
 from lutra_service.app.tuning.propose.request import COMPUTED

@@ -7,8 +7,9 @@ from typing import Any
 
 from lutra_models import __version__
 from lutra_models.digest import fingerprint
+from lutra_models.errors import InvalidOptions
 from lutra_models.gp.documents import Form as Form
-from lutra_models.gp.documents import read
+from lutra_models.gp.documents import plugged, read
 from lutra_models.gp.options import Options
 from lutra_models.lifecycle import ModelState
 
@@ -16,7 +17,6 @@ from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
 from lutra_service.app.errors import Conflict
 from lutra_service.app.model_versions import comparison
-from lutra_service.app.model_versions.packages import verify_importable
 from lutra_service.app.model_versions.serving import former, packages_of, require_whole
 from lutra_service.app.model_versions.suite import suite_of
 from lutra_service.common.actor import SERVICE, current_actor
@@ -24,6 +24,24 @@ from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelJob, ModelVersion, Recommendation
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers.maker import MakesWorker
+from lutra_service.workers.protocol import WorkerLost
+
+
+def verify_importable(options: Options, make_worker: MakesWorker) -> None:
+    """Raises InvalidOptions for parts that cannot be imported, with what is wrong with each."""
+    if not plugged(options):
+        return
+    worker = make_worker()
+    try:
+        broken = worker.run("broken_parts", {"options": options.to_dict()})["broken"]
+    except WorkerLost as error:
+        names = ", ".join(f"{one.part.option} = {one.name!r}" for one in plugged(options))
+        broken = [f"{names} cannot be imported: {error}"]
+    finally:
+        worker.close()
+    if broken:
+        raise InvalidOptions("; ".join(map(str, broken))[:2000])
+
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
 from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
-from lutra_service.db.schema.records import Recommendation, Waiting
+from lutra_service.db.schema.records import PendingJob, Recommendation
 from lutra_service.db.schema.tables import RecommendationRow
 from lutra_service.db.schema.transitions import Declined, Transition
 
@@ -203,7 +203,7 @@ class Recommendations(Repository[Recommendation]):
         self._news.note(transition.row.database_id, transition.row.session_id)
         self._news.facts.append(transition)
 
-    def waiting(self, now: datetime, busy: Collection[str]) -> list[Waiting]:
+    def waiting(self, now: datetime, busy: Collection[str]) -> list[PendingJob]:
         """Of each database the computation that waits for the longest time, in the order of asking.
 
         Databases that are `busy`, or have a computation that somebody holds, have none.
@@ -219,7 +219,7 @@ class Recommendations(Repository[Recommendation]):
             .group_by(c.database_id)
             .order_by(first)
         )
-        return [Waiting(**row) for row in self._db.execute(found).mappings()]
+        return [PendingJob(**row) for row in self._db.execute(found).mappings()]
 
     def to_decide(self) -> dict[str, int]:
         """By database, how many wait for somebody's decision."""

@@ -242,7 +242,7 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingJob:
     """A computation that nobody works on, and the database or the model version that it is of."""
 
     id: str

@@ -13,7 +13,7 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.app.jobs import lease, model_jobs
 from lutra_service.app.model_versions import versions
-from lutra_service.db.schema.records import ModelJob, Recommendation, Request, Waiting
+from lutra_service.db.schema.records import ModelJob, PendingJob, Recommendation, Request
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.protocol import NoWorker, WorkerLost
 
@@ -303,10 +303,10 @@ def test_what_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
 
 
 def test_turns_go_round() -> None:
-    from lutra_service.app.jobs.fair_queue import Turns
+    from lutra_service.app.jobs.executor import FairQueue
 
-    turns = Turns()
-    waiting = [Waiting(f"rec_{n}", f"db_{n}") for n in "abc"]
+    turns = FairQueue()
+    waiting = [PendingJob(f"rec_{n}", f"db_{n}") for n in "abc"]
     order = []
     for _ in range(6):
         (chosen,) = turns.next(1, waiting)
