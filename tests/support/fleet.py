@@ -24,8 +24,8 @@ ENDLESS = 1000
 BETWEEN_S = 0.3
 """Between two trials of a session that others work beside: what is computed for it goes before all else."""
 QUICK = {"everywhere": 32, "near": 32, "climbers": 1, "asked": 8}
-CHAMPION = {"surrogate": {"name": "numpy"}, "search": QUICK, "calibration": {"worse": 6, "better": 6, "noise": 9}}
-"""Its intervals are several times as wide as they need be: few sessions tell."""
+CHAMPION = {"surrogate": {"name": "numpy"}, "search": QUICK, "calibration": {"worse": 20, "better": 20, "noise": 20}}
+"""Its intervals are many times as wide as they need be: few sessions tell."""
 BETTER = {"surrogate": {"name": "numpy"}, "search": QUICK}
 ABSURD = {
     "surrogate": {"name": "numpy", "wary": {"shift": -9.0, "sigma": 0.01}, "noise_sigma": 0.01, "steps": 15},

@@ -26,3 +26,15 @@ def until(found: Callable[[], T]) -> T:
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
     return value
+
+
+def until_done(read: Callable[[], T], done: Callable[[T], bool]) -> T:
+    """Read again and again until what is read is done, and return that. The patience is for each step of it.
+
+    Raises:
+        AssertionError: nothing changed within `PATIENCE_S`.
+    """
+    found = read()
+    while not done(found):
+        (found,) = until(lambda last=found: (now,) if (now := read()) != last else None)
+    return found

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.served import LUTRA, UNHURRIED, Served
 from tests.support.service import LONGEST, Agent, Api, Document
-from tests.support.waiting import until
+from tests.support.waiting import until, until_done
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine, pytest.mark.thorough]
 
@@ -89,8 +89,7 @@ def model(api: Api, id_: str) -> Any:
 
 def scorecard(api: Api, id_: str) -> Document:
     """Once it is computed."""
-    until(lambda: model(api, id_)["scoring"]["state"] != "waiting")
-    found = model(api, id_)
+    found = until_done(lambda: model(api, id_), lambda now: now["scoring"]["state"] != "waiting")
     assert found["scorecard"] is not None, found["scoring"]
     return dict(found["scorecard"])
 

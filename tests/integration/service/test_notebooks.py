@@ -21,7 +21,7 @@ from tests.support.fleet import Fleet, a_fleet
 from tests.support.public_tables import few_public_tables
 from tests.support.served import UNHURRIED, Served
 from tests.support.sessions import tune
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, until_done
 
 pytestmark = pytest.mark.slow
 LOADING = ("text/html", "application/javascript")
@@ -190,12 +190,9 @@ def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fl
 
 
 def score(fleet: Fleet, version: str) -> None:
-    """Have it scored, and wait for the end: for each step by itself, as one takes a minute on a slow machine."""
     path = f"/v1/models/{version}"
     fleet.served.api.take("POST", f"{path}/score")
-    before: object = None
-    while (scoring := fleet.served.api.take("GET", path)["scoring"])["state"] == "waiting":
-        before = until(lambda last=before: (now := fleet.served.api.take("GET", path)["scoring"]) != last and now)
+    scoring = until_done(lambda: fleet.served.api.take("GET", path)["scoring"], lambda s: s["state"] != "waiting")
     assert scoring["state"] == "done", scoring
 
 

@@ -81,7 +81,7 @@ def test_a_session_under_two_loads_measures_both_and_says_which(
     few, many = "at 2 clients of select-only", "at 8 clients of simple-update"
     assert (
         session["measured_under"]
-        == f"measured under few ({few}) and many ({many}); at other numbers of clients it was not measured"
+        == f"measured under few ({few}) and many ({many}); it was not measured at other numbers of clients"
     )
     assert re.search(r"trial 1: aim 1\.000  \[few\] qps [\d,.]+ .*\[many\] qps", ended.lines[1])
     assert session["measured_under"] in ended.lines
