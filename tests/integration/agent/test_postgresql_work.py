@@ -177,6 +177,48 @@ def test_who_idles_and_holds_others_up_is_counted(shop: ScratchPostgres) -> None
     assert row(shop, "blocking")["waiting"] == 0
 
 
+def waiting(server: ScratchPostgres, number: int, statement: str) -> list[threading.Thread]:
+    """So many sessions that execute the statement, all of them in a queue for a lock."""
+    threads = [threading.Thread(target=server.sql, args=(statement,), daemon=True) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    assert until(lambda: server.sql(UNGRANTED) == str(number))
+    return threads
+
+
+def test_an_advisory_lock_of_an_idle_session_is_told_from_locks_on_objects(shop: ScratchPostgres) -> None:
+    with shop.session() as holder:
+        holder("SELECT pg_advisory_lock(42)")
+        threads = waiting(shop, 3, "SELECT pg_advisory_lock(42)")
+        found, told = row(shop, "blocking"), row(shop, "sessions")
+        assert (found["advisory_holders"], found["behind_advisory"], found["idle_holders"]) == (1, 3, 0)
+        assert found["behind_advisory_s"] > 0
+        assert found["advisory_idle_s"] > 0
+        assert (found["longest_object_wait_s"], found["crowded"]) == (0, 0)
+        assert told["waiting_advisory"] == 3
+        holder("SELECT pg_advisory_unlock(42)")
+        for thread in threads:
+            thread.join(60)
+    assert row(shop, "blocking")["advisory_holders"] == 0
+
+
+def test_three_that_wait_for_one_transaction_are_a_crowd(shop: ScratchPostgres) -> None:
+    """As those do that met a newer version of the row: they wait for its transaction, and queue for no row."""
+    with shop.session() as holder:
+        holder("BEGIN")
+        holder("UPDATE bill SET state = 'held' WHERE id < 4")
+        threads = []
+        for number in (1, 2, 3):
+            statement = f"UPDATE bill SET state = 'mine' WHERE id = {number}"
+            threads.append(threading.Thread(target=shop.sql, args=(statement,), daemon=True))
+            threads[-1].start()
+            assert until(lambda number=number: shop.sql(UNGRANTED) == str(number))  # type: ignore[misc]
+            assert row(shop, "blocking")["crowded"] == (number == 3)
+        holder("ROLLBACK")
+        for thread in threads:
+            thread.join(60)
+
+
 def test_those_behind_a_statement_that_wants_a_table_alone_are_counted(shop: ScratchPostgres) -> None:
     with shop.session() as reader:
         reader("BEGIN")

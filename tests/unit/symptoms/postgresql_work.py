@@ -292,6 +292,21 @@ CONCURRENCY = (
         says="wait for a lock: 6, the longest for 40 s. Transactions that hold them up: 2, the oldest",
     ),
     Case(
+        "blocked_by_idle_advisory_lock",
+        pg(),
+        {
+            "blocking.advisory_holders": 1,
+            "blocking.advisory_idle_s": 300,
+            "blocking.behind_advisory": 3,
+            "blocking.behind_advisory_s": 28,
+            "activity.active": 4,
+        },
+        {"blocking.behind_advisory_s": 4.9},
+        [{"blocking.advisory_holders": 0}, {"blocking.behind_advisory": 0}, {"blocking.advisory_idle_s": 4}],
+        says="hold an advisory lock: 1 (4711), for 5 min. Sessions that wait for the lock: 3, the longest for 28 s",
+        texts={"blocking.advisory_names": "4711"},
+    ),
+    Case(
         "queue_behind_exclusive_lock",
         pg(),
         QUEUE,
@@ -353,13 +368,23 @@ CONCURRENCY = (
         {"sessions.statement_s": 599},
         says="A statement has run for 4 h.",
     ),
-    Case(
-        "one_row_contended",
-        pg(),
-        {"activity.active": 16, "sessions.waiting_row": 14, "sessions.queueing_row": 13},
-        {"sessions.waiting_row": 3.9},
-        [{"sessions.queueing_row": 0.5}],
-        says="14 of 16 active sessions wait for a row that another transaction changed, 13 of them",
+    *(
+        Case(
+            "one_row_contended",
+            pg(),
+            {"activity.active": 16, "sessions.waiting_row": 14, "sessions.queueing_row": 0, **queue},
+            {"sessions.waiting_row": 3.9},
+            [{name: 0.4 for name in queue}],
+            says=f"14 of 16 active sessions wait for a row that another transaction changed, {told}: a counter",
+            texts={"blocking.crowd_holder": "session 4711"},
+        )
+        for queue, told in (
+            ({"sessions.queueing_row": 13}, "most of them in a queue for one and the same row"),
+            (
+                {"blocking.crowded": 0.6},
+                "three and more of them behind one and the same transaction (at the end session 4711)",
+            ),
+        )
     ),
     Case(
         "deadlocks",

@@ -43,6 +43,10 @@ PAIRS: tuple[tuple[str, str, str, Numbers], ...] = (
     ("postgresql", "tables_read_whole", "every_statement_logged", {}),
     ("postgresql", "scans_without_index", "every_statement_logged", {}),
     ("postgresql", "row_locks", "work_mem_tiny", {}),
+    # sessions that stand still before what only takes longer
+    ("postgresql", "row_locks", "checkpoints_forced", {"activity.active": 9, "activity.waiting_lock": 8.6}),
+    ("postgresql", "one_row_contended", "checkpoints_forced", {}),
+    ("postgresql", "checkpoints_forced", "row_locks", {"activity.active": 2.2, "activity.waiting_lock": 1}),
     ("postgresql", "sorts_spill", "indexes_unused", {}),
     ("postgresql", "planner_switches_off", "log_verbose", {}),
     # a cause before its consequences
