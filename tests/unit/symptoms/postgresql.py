@@ -364,6 +364,7 @@ POSTGRESQL = (
         {"activity.connections": 82},
         [{"activity.connections": 84, "activity.places": 100}],
         {"max_connections": 150},
+        "Connections that only idle at the end: unknown.",
     ),
     Case(
         "row_locks",

@@ -127,6 +127,12 @@ def test_what_grows_with_its_age_is_a_note_first(name: str) -> None:
     assert kinds == [None, "note", one.row.kind]
 
 
+def test_an_unlogged_table_is_a_danger_where_others_depend_on_its_rows() -> None:
+    one = case("postgresql", "tables_unlogged")
+    kinds = [s.kind for n in (0, 1) if (s := one.seen({**one.shown, "housekeeping.unlogged_linked": n}))]
+    assert kinds == ["note", "danger"]
+
+
 def test_every_row_has_something_at_stake() -> None:
     assert {r.harm for r in rows()} == {*HARMS}
     assert {r.harm for r in rows() if r.kind == "outage"} == {"work"}

@@ -3,8 +3,8 @@
 `longest_object_wait_s` leaves out advisory locks, which applications wait for by their own design. `advisory_holders`
 are roots that idle without a transaction and hold an advisory lock of their session, and `behind_advisory` those that
 wait for them. `crowded` is 1 where three sessions and more wait for the end of one transaction, which `crowd_holder`
-names. `exclusive` counts statements that wait for a table as a whole, as DDL does, and `behind_exclusive` those that wait
-behind one of them. A prepared transaction blocks as process 0. No more than 100 waiting sessions are looked at.
+names. `exclusive` counts statements that wait for a table as a whole, as DDL does, and `behind_exclusive` those that
+wait behind one of them. A prepared transaction blocks as process 0. No more than 100 waiting sessions are looked at.
 `entries` are the locks that the shared table has, `relations` the tables and indexes among what they are on.
 """
 
