@@ -33,8 +33,10 @@ AS table_bytes,
 (SELECT count(*) FROM entries WHERE bytes > 3 * needed AND bytes - needed >= 4194304) AS indexes,
 (SELECT coalesce(sum(bytes - needed), 0) FROM entries WHERE bytes > 3 * needed AND bytes - needed >= 4194304)
 AS index_bytes,
-(SELECT oid::regclass::text FROM heaps WHERE bytes > 2 * needed ORDER BY bytes - needed DESC LIMIT 1) AS table_name,
-(SELECT oid::regclass::text FROM entries WHERE bytes > 3 * needed ORDER BY bytes - needed DESC LIMIT 1)
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM heaps WHERE bytes > 2 * needed ORDER BY bytes - needed DESC LIMIT 3) worst) AS table_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM entries WHERE bytes > 3 * needed ORDER BY bytes - needed DESC LIMIT 3) worst)
 AS index_name"""
 
 BLOAT = Collector(

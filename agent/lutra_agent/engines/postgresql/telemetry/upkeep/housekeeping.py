@@ -4,7 +4,7 @@ A table has `stale` statistics where more than half of its rows, and 10,000, wer
 was before the last minute and a half: a session counts what it changed up to a minute later;
 `never_analyzed` are those of 10,000 rows and more with none. `own_late` have thresholds of their own and twice the dead
 rows at which autovacuum would otherwise come. `unlogged_linked` are unlogged tables with rows that a foreign key
-belongs to, or refers to. Of each kind the worst table is named.
+belongs to, or refers to. Of each kind the worst three tables are named.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STALE = f"CASE WHEN changed > greatest(10000, 0.5 * greatest(reltuples, 0)) THEN
 NEVER = f"CASE WHEN live >= 10000 AND changed >= 0.5 * live THEN NOT ({ANALYZED}) END"
 LINKED = """CASE WHEN relpersistence = 'u' AND live > 0 THEN oid IN (SELECT conrelid FROM pg_constraint
 WHERE contype = 'f' UNION ALL SELECT confrelid FROM pg_constraint WHERE contype = 'f') END"""
-WORST = "(array_agg(oid::regclass::text ORDER BY {by} DESC) FILTER (WHERE {kind}))[1]"
+WORST = "array_to_string((array_agg(oid::regclass::text ORDER BY {by} DESC) FILTER (WHERE {kind}))[1:3], ', ')"
 QUERY = f"""SELECT count(*) FILTER (WHERE {LATE}) AS own_late, {WORST.format(by="dead", kind=LATE)} AS own_late_name,
 coalesce(sum(dead) FILTER (WHERE own AND NOT off AND dead > 2 * threshold), 0) AS own_late_dead,
 count(*) FILTER (WHERE {STALE}) AS stale, {WORST.format(by="changed", kind=STALE)} AS stale_name,

@@ -4,7 +4,8 @@ A table is large from 10,000 rows on. `foreign_key_share` is the share of all ro
 large tables with a foreign key have which no index begins with; `used_share` that of large tables whose indexes serve
 more often than the table is read whole: both since the statistics began. `foreign_key_rows` and `used_rows` count these
 rows, anew where a table more or less is of the kind. `rows_a_scan` is of the table whose scans read most. `unused`
-indexes are of tables that are read by other indexes and written. Of each kind the largest, or the most read, is named.
+indexes are of tables that are read by other indexes and written. Of each kind the three largest, or most
+read, are named.
 """
 
 from __future__ import annotations
@@ -37,11 +38,16 @@ AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.relid = i.in
 whole AS (SELECT nullif(sum(pg_stat_get_tuples_returned(oid)), 0) AS rows FROM pg_class
 WHERE relkind IN ('r', 'm') AND oid >= 16384)
 SELECT (SELECT count(*) FROM invalid) AS invalid,
-(SELECT oid::regclass::text FROM invalid ORDER BY relpages DESC LIMIT 1) AS invalid_name,
-(SELECT names FROM twice ORDER BY pages - largest DESC LIMIT 1) AS duplicate_name,
-(SELECT oid::regclass::text FROM idle ORDER BY relpages DESC LIMIT 1) AS unused_name,
-(SELECT oid::regclass::text FROM scanned WHERE bare ORDER BY rows DESC LIMIT 1) AS foreign_key_name,
-(SELECT oid::regclass::text FROM scanned WHERE used ORDER BY rows DESC LIMIT 1) AS used_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM invalid ORDER BY relpages DESC LIMIT 3) worst) AS invalid_name,
+(SELECT string_agg(names, ', ')
+FROM (SELECT names FROM twice ORDER BY pages - largest DESC LIMIT 3) worst) AS duplicate_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM idle ORDER BY relpages DESC LIMIT 3) worst) AS unused_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM scanned WHERE bare ORDER BY rows DESC LIMIT 3) worst) AS foreign_key_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM scanned WHERE used ORDER BY rows DESC LIMIT 3) worst) AS used_name,
 (SELECT coalesce(sum(n - 1), 0) FROM twice) AS duplicates,
 (SELECT coalesce(sum(pages - largest), 0) FROM twice) * current_setting('block_size')::int AS duplicate_bytes,
 (SELECT count(*) FROM idle) AS unused,

@@ -22,7 +22,8 @@ SELECT t.*, (SELECT count(*) FROM pg_constraint WHERE NOT convalidated AND conty
 (SELECT conrelid::regclass || ' ' || conname FROM pg_constraint WHERE NOT convalidated AND contype IN ('c', 'f')
 ORDER BY conname LIMIT 1) AS not_valid_name,
 (SELECT count(*) FROM bare WHERE live >= 10000) AS without_key,
-(SELECT oid::regclass::text FROM bare WHERE live >= 10000 ORDER BY live DESC LIMIT 1) AS without_key_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM bare WHERE live >= 10000 ORDER BY live DESC LIMIT 3) worst) AS without_key_name,
 (SELECT count(*) FROM unidentified) AS unidentified,
 (SELECT min(oid::regclass::text) FROM unidentified) AS unidentified_name
 FROM (SELECT count(DISTINCT tgrelid) FILTER (WHERE tgisinternal AND tgconstraint <> 0) AS unchecked,
