@@ -41,6 +41,22 @@ def _clients(count: int, work: Callable[[Session], object]) -> Callable[[Scene],
     return make
 
 
+def _advisory(scene: Scene) -> None:
+    """Three workers behind a session that idles, and has no transaction."""
+    scene.session()("SELECT pg_advisory_lock(42)")
+    _clients(3, lambda run: run("SELECT pg_advisory_lock(42), pg_advisory_unlock(42)"))(scene)
+    time.sleep(6)
+
+
+def _indexed(scene: Scene) -> None:
+    """An index that nobody reads, and updates of its column."""
+    scene.sql("CREATE TABLE visited AS SELECT n AS id, now() AS seen FROM generate_series(1, 20000) n")
+    scene.sql("ALTER TABLE visited ADD PRIMARY KEY (id)")
+    scene.sql("CREATE INDEX ON visited (seen)")
+    visit = "UPDATE visited SET seen = clock_timestamp() WHERE id = 1 + floor(20000 * random())::int"
+    _clients(2, lambda run: (run(visit), run("SELECT pg_sleep(0.005)")))(scene)
+
+
 def _every_table(scene: Scene) -> None:
     """Nine in ten of the locks for which the server has room, in one transaction."""
     for first in range(0, 1100, 50):
@@ -529,6 +545,25 @@ CONCURRENCY = (
         "concurrency",
         frozenset({"queue_behind_exclusive_lock", "blocked_by_idle_session"}),
         make=_ddl,
+    ),
+    Fault(
+        "a pooled session that keeps an advisory lock",
+        "concurrency",
+        frozenset({"blocked_by_idle_advisory_lock"}),
+        make=_advisory,
+    ),
+    Fault(
+        "tables that are made and dropped by each request",
+        "housekeeping",
+        frozenset({"catalog_churn"}),
+        make=_clients(2, lambda run: run("CREATE TEMPORARY TABLE basket (a int, b int, c text); DROP TABLE basket")),
+        treatable=False,
+    ),
+    Fault(
+        "an index on a column that every update changes",
+        "housekeeping",
+        frozenset({"updates_not_hot"}),
+        make=_indexed,
     ),
     Fault(
         "sixteen clients on one counter",

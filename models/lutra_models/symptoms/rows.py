@@ -30,7 +30,7 @@ HARMS: Mapping[Harm, tuple[float, str]] = {
     "work": (1.0, "the work of clients, now"),
     "data": (0.95, "data, now or at the next crash or failover"),
     "server": (0.9, "the server, within hours or days"),
-    "time": (1.0, "time now, according to windows"),
+    "time": (0.9, "time now, according to windows"),
     "perhaps": (0.6, "time, according to a setting alone"),
     "access": (0.5, "access, or a known fault of the version"),
     "later": (0.25, "later costs, or missing aids in an incident"),

@@ -87,7 +87,7 @@ FAULTS: Mapping[str, tuple[Mapping[str, str | int | float], Numbers, Numbers]] =
     "all sessions behind one lock": (
         {},
         {},
-        {"activity.waiting_lock": 15, "activity.active": 16, "blocking.longest_wait_s": 60},
+        {"activity.waiting_lock": 15, "activity.active": 16, "blocking.longest_object_wait_s": 60},
     ),
     "archiving fails": ({"archive_mode": "on"}, {}, {"archiver.failing_s": 900}),
     "a slot that nobody reads": ({}, {}, {"slots.inactive": 1, "slots.inactive_bytes": 6.0 * GB}),

@@ -374,7 +374,7 @@ MYSQL_SAFETY = (
             server,
             STOPPED,
             {"replication.stopped": 0},
-            says="Stopped replication channels: 1 of 1 (applying has stopped with an error)",
+            says="Stopped replication channels: 1 of 1: applying stopped with error 1062; receiving goes on.",
             executes=executes,
         )
         for server, executes in (

@@ -364,13 +364,14 @@ POSTGRESQL = (
         {"activity.connections": 82},
         [{"activity.connections": 84, "activity.places": 100}],
         {"max_connections": 150},
+        "Connections that only idle at the end: unknown.",
     ),
     Case(
         "row_locks",
         pg(),
         {"activity.active": 10, "activity.waiting_lock": 6},
         {"activity.waiting_lock": 2.9},
-        [{"activity.active": 1.9, "activity.waiting_lock": 1.9}],
+        [{"activity.active": 1.9, "activity.waiting_lock": 1.9}, {"sessions.waiting_advisory": 6}],
     ),
     Case(
         "commits_wait_for_disk",
@@ -404,7 +405,7 @@ STANDBY = {
     "activity.longest_wait_for_standby_s": 90,
     "replication.synchronous": 0,
 }
-BLOCKED = {"activity.waiting_lock": 19, "activity.active": 20, "blocking.longest_wait_s": 300}
+BLOCKED = {"activity.waiting_lock": 19, "activity.active": 20, "blocking.longest_object_wait_s": 300}
 SLOTS = {"slots.inactive": 1, "slots.inactive_bytes": 20 * GB}
 HARM = (
     Case(
@@ -421,7 +422,11 @@ HARM = (
         pg(),
         BLOCKED,
         {"activity.waiting_lock": 15},
-        [{"activity.waiting_lock": 2, "activity.active": 2}, {"blocking.longest_wait_s": 2}],
+        [
+            {"activity.waiting_lock": 2, "activity.active": 2},
+            {"blocking.longest_object_wait_s": 2},
+            {"sessions.waiting_advisory": 17},
+        ],
         says="19 of 20 active sessions wait for locks, the longest for 5 min: hardly any work gets done.",
     ),
     Case(

@@ -44,9 +44,10 @@ SAFETY = (
     Case(
         "connections_exhausted",
         pg(),
-        {"activity.connections": 96, "activity.places": 97},
+        {"activity.connections": 96, "activity.places": 97, "activity.idle": 90},
         {"activity.connections": 95},
-        says="All 97 connections that ordinary accounts may have are taken: 96 are open beside the agent's own",
+        says="All 97 connections that ordinary accounts may have are taken: 96 are open beside the agent's own, "
+        "with max_connections = 100. Of these only idle: 90. New",
     ),
     Case(
         "connection_limit_reached",
@@ -162,7 +163,12 @@ SAFETY = (
         pg(),
         {"collations.outdated": 2, "collations.outdated_databases": 1},
         {"collations.outdated": 0, "collations.outdated_databases": 0},
-        says="1 of databases, 2 used by indexes",
+        says="Databases concerned: 1 (shop (153.14, now 153.80)); other collations that indexes of the agent's "
+        "database use: 2 (de_x (1, now 2)).",
+        texts={
+            "collations.database_names": "shop (153.14, now 153.80)",
+            "collations.outdated_names": "de_x (1, now 2)",
+        },
     ),
     Case("settings_file_broken", pg(), {"files.errors": 1}, {"files.errors": 0}),
     Case("access_file_broken", pg(), {"hba.errors": 1}, {"hba.errors": 0}),

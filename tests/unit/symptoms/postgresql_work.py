@@ -35,6 +35,13 @@ SCANS = {
     "indexes.foreign_key_share": 0,
     "indexes.used_share": 0.9,
 }
+COLD = {
+    "updates.updated_all": 40_000,
+    "updates.updated": 36_000,
+    "updates.hot": 360,
+    "updates.times": 2.5,
+    "updates.seldom": 1,
+}
 HOUSEKEEPING = (
     Case(
         "autovacuum_late_for_tables",
@@ -115,6 +122,45 @@ HOUSEKEEPING = (
         {"bloat.index_bytes": 15.0 * MB},
         [{"bloat.indexes": 0}],
     ),
+    Case(
+        "updates_not_hot",
+        pg(),
+        COLD,
+        {"updates.hot": 3_700},
+        [{"updates.updated": 17_000, "updates.hot": 0}, {"updates.seldom": 0}],
+        says="Of 36,000 updates of one table (shop.orders) in 1 h, 1 % were HOT: all others wrote to every index of "
+        "the table. An index that is used seldom for so many updates (shop.orders_seen) prevents HOT if",
+        executes=[
+            "SELECT s.indexrelid::regclass, s.idx_scan, pg_get_indexdef(s.indexrelid) FROM pg_stat_user_indexes s "
+            "ORDER BY s.relid = to_regclass('shop.orders') DESC, s.idx_scan LIMIT 10;",
+            "DROP INDEX CONCURRENTLY shop.orders_seen;",
+        ],
+        texts={"updates.name": "shop.orders", "updates.seldom_name": "shop.orders_seen"},
+    ),
+    Case(
+        "updates_not_hot",
+        pg("16"),
+        {**COLD, "updates.new_page": 30_000},
+        {"updates.new_page": 17_000, "updates.seldom": 0},
+        [{"updates.times": 1.9}],
+        says="Pages have no room for the new version of a row.",
+        texts={"updates.name": "orders"},
+    ),
+    Case(
+        "catalog_churn",
+        pg(),
+        {"catalogs.attributes": 720_000},
+        {"catalogs.attributes": 350_000},
+        says="720,000 rows of pg_attribute were written or deleted in 1 h, 200 a second",
+    ),
+    Case(
+        "catalog_bloated",
+        pg(),
+        {"catalogs.bloated": 2, "catalogs.bloated_bytes": 300.0 * MB, "catalogs.bloated_dead": 900_000},
+        {"catalogs.bloated": 0},
+        says="2 (pg_attribute, pg_class), with 300 MB and 900,000 dead rows",
+        texts={"catalogs.names": "pg_attribute, pg_class"},
+    ),
     Case("indexes_invalid", pg(), {"indexes.invalid": 1}, {"indexes.invalid": 0}),
     Case(
         "indexes_double",
@@ -163,8 +209,10 @@ HOUSEKEEPING = (
     Case(
         "tables_unlogged",
         pg(),
-        {"housekeeping.unlogged": 1, "housekeeping.unlogged_rows": 500},
+        {"housekeeping.unlogged": 2, "housekeeping.unlogged_rows": 500, "housekeeping.unlogged_linked": 1},
         {"housekeeping.unlogged_rows": 0},
+        says="Unlogged tables of the agent's database: 2 (log), with 500 rows. A crash",
+        texts={"housekeeping.unlogged_name": "log", "housekeeping.unlogged_linked_name": "orders"},
     ),
     Case(
         "temporary_files_limited",
@@ -224,7 +272,8 @@ PLANS = (
         pg(),
         {"role_settings.switches_off": 1, "role_settings.odd": 2},
         {"role_settings.switches_off": 0, "role_settings.odd": 0},
-        says="switched off, 1; costs or limits far outside of what serves, 2.",
+        says="planner settings of its own (role shop: enable_indexscan = off): methods that are switched off, 1; costs",
+        texts={"role_settings.plan_names": "role shop: enable_indexscan = off"},
     ),
     Case(
         "roles_sort_oddly",
@@ -292,6 +341,21 @@ CONCURRENCY = (
         says="wait for a lock: 6, the longest for 40 s. Transactions that hold them up: 2, the oldest",
     ),
     Case(
+        "blocked_by_idle_advisory_lock",
+        pg(),
+        {
+            "blocking.advisory_holders": 1,
+            "blocking.advisory_idle_s": 300,
+            "blocking.behind_advisory": 3,
+            "blocking.behind_advisory_s": 28,
+            "activity.active": 4,
+        },
+        {"blocking.behind_advisory_s": 4.9},
+        [{"blocking.advisory_holders": 0}, {"blocking.behind_advisory": 0}, {"blocking.advisory_idle_s": 4}],
+        says="hold an advisory lock: 1 (4711), for 5 min. Sessions that wait for the lock: 3, the longest for 28 s",
+        texts={"blocking.advisory_names": "4711"},
+    ),
+    Case(
         "queue_behind_exclusive_lock",
         pg(),
         QUEUE,
@@ -353,13 +417,23 @@ CONCURRENCY = (
         {"sessions.statement_s": 599},
         says="A statement has run for 4 h.",
     ),
-    Case(
-        "one_row_contended",
-        pg(),
-        {"activity.active": 16, "sessions.waiting_row": 14, "sessions.queueing_row": 13},
-        {"sessions.waiting_row": 3.9},
-        [{"sessions.queueing_row": 0.5}],
-        says="14 of 16 active sessions wait for a row that another transaction changed, 13 of them",
+    *(
+        Case(
+            "one_row_contended",
+            pg(),
+            {"activity.active": 16, "sessions.waiting_row": 14, "sessions.queueing_row": 0, **queue},
+            {"sessions.waiting_row": 3.9},
+            [dict.fromkeys(queue, 0.4)],
+            says=f"14 of 16 active sessions wait for a row that another transaction changed, {told}: a counter",
+            texts={"blocking.crowd_holder": "session 4711"},
+        )
+        for queue, told in (
+            ({"sessions.queueing_row": 13}, "most of them in a queue for one and the same row"),
+            (
+                {"blocking.crowded": 0.6},
+                "three and more of them behind one and the same transaction (at the end session 4711)",
+            ),
+        )
     ),
     Case(
         "deadlocks",
@@ -438,6 +512,13 @@ LOGGING = (
         pg(log_checkpoints="off"),
         {"watching.statements_loaded": 0},
         says="slow statements (log_min_duration_statement = -1, and no pg_stat_statements); who waited",
+        executes=[
+            "ALTER SYSTEM SET log_lock_waits=on;",
+            "ALTER SYSTEM SET log_checkpoints=on;",
+            "ALTER SYSTEM SET log_temp_files='10MB';",
+            "ALTER SYSTEM SET log_min_duration_statement='1s';",
+            RELOAD,
+        ],
         quiet=[pg(log_min_duration_statement="1s", log_lock_waits="on", log_temp_files=0)],
     ),
     Case(

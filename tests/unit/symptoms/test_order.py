@@ -43,6 +43,10 @@ PAIRS: tuple[tuple[str, str, str, Numbers], ...] = (
     ("postgresql", "tables_read_whole", "every_statement_logged", {}),
     ("postgresql", "scans_without_index", "every_statement_logged", {}),
     ("postgresql", "row_locks", "work_mem_tiny", {}),
+    # sessions that stand still before what only takes longer
+    ("postgresql", "row_locks", "checkpoints_forced", {"activity.active": 9, "activity.waiting_lock": 8.6}),
+    ("postgresql", "one_row_contended", "checkpoints_forced", {}),
+    ("postgresql", "checkpoints_forced", "row_locks", {"activity.active": 2.2, "activity.waiting_lock": 1}),
     ("postgresql", "sorts_spill", "indexes_unused", {}),
     ("postgresql", "planner_switches_off", "log_verbose", {}),
     # a cause before its consequences
@@ -121,6 +125,12 @@ def test_what_grows_with_its_age_is_a_note_first(name: str) -> None:
     age = next(m.metric for n, m in one.row.measured.items() if n in one.row.measure.names)
     kinds = [None if (s := one.seen({**one.shown, age: seconds})) is None else s.kind for seconds in (0.5, 2, 3600)]
     assert kinds == [None, "note", one.row.kind]
+
+
+def test_an_unlogged_table_is_a_danger_where_others_depend_on_its_rows() -> None:
+    one = case("postgresql", "tables_unlogged")
+    kinds = [s.kind for n in (0, 1) if (s := one.seen({**one.shown, "housekeeping.unlogged_linked": n}))]
+    assert kinds == ["note", "danger"]
 
 
 def test_every_row_has_something_at_stake() -> None:

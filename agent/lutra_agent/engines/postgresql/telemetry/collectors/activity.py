@@ -10,6 +10,7 @@ ACTIVITY = Collector(
     {
         12: """SELECT count(*) AS connections, count(*) FILTER (WHERE state = 'active') AS active,
 count(*) FILTER (WHERE state LIKE 'idle in transaction%') AS idle_in_transaction,
+CASE WHEN bool_and(state IS NOT NULL AND state <> 'disabled') THEN count(*) FILTER (WHERE state = 'idle') END AS idle,
 count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'Lock') AS waiting_lock,
 count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'LWLock') AS waiting_lwlock,
 count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'BufferPin') AS waiting_pin,
@@ -29,6 +30,7 @@ FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backen
         {
             "connections",
             "active",
+            "idle",
             "idle_in_transaction",
             "waiting_lock",
             "waiting_lwlock",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from lutra_agent.engines.postgresql.telemetry.upkeep.bloat import BLOAT
+from lutra_agent.engines.postgresql.telemetry.upkeep.catalogs import CATALOGS
 from lutra_agent.engines.postgresql.telemetry.upkeep.housekeeping import HOUSEKEEPING
 from lutra_agent.engines.postgresql.telemetry.upkeep.indexes import INDEXES
 from lutra_agent.engines.postgresql.telemetry.upkeep.integrity import INTEGRITY
 from lutra_agent.engines.postgresql.telemetry.upkeep.role_settings import ROLE_SETTINGS
 from lutra_agent.engines.postgresql.telemetry.upkeep.sequences import SEQUENCES
+from lutra_agent.engines.postgresql.telemetry.upkeep.updates import UPDATES
 
-UPKEEP = (BLOAT, HOUSEKEEPING, INDEXES, INTEGRITY, ROLE_SETTINGS, SEQUENCES)
+UPKEEP = (BLOAT, CATALOGS, HOUSEKEEPING, INDEXES, INTEGRITY, ROLE_SETTINGS, SEQUENCES, UPDATES)

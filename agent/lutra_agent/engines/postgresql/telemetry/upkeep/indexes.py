@@ -4,7 +4,8 @@ A table is large from 10,000 rows on. `foreign_key_share` is the share of all ro
 large tables with a foreign key have which no index begins with; `used_share` that of large tables whose indexes serve
 more often than the table is read whole: both since the statistics began. `foreign_key_rows` and `used_rows` count these
 rows, anew where a table more or less is of the kind. `rows_a_scan` is of the table whose scans read most. `unused`
-indexes are of tables that are read by other indexes and written.
+indexes are of tables that are read by other indexes and written. Of each kind the three largest, or most
+read, are named.
 """
 
 from __future__ import annotations
@@ -22,19 +23,31 @@ AND i.indisvalid AND i.indpred IS NULL AND (i.indkey::int2[])[0:cardinality(f.co
 FROM tables t LEFT JOIN used u USING (oid) WHERE t.scans > 0 AND t.rows >= 2500 * t.scans),
 alike AS MATERIALIZED (SELECT indrelid, indkey::text AS columns FROM pg_index WHERE indrelid >= 16384
 GROUP BY indrelid, indkey::text HAVING count(*) > 1),
-twice AS (SELECT count(*) AS n, sum(c.relpages) AS pages, max(c.relpages) AS largest
+twice AS (SELECT count(*) AS n, sum(c.relpages) AS pages, max(c.relpages) AS largest,
+string_agg(i.indexrelid::regclass::text, ' = ' ORDER BY i.indexrelid) AS names
 FROM alike a JOIN pg_index i ON i.indrelid = a.indrelid AND i.indkey::text = a.columns
 JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relkind = 'i' AND i.indisvalid GROUP BY i.indrelid, i.indkey::text,
 i.indclass, i.indcollation, i.indoption::text, c.relam, i.indexprs::text, i.indpred::text HAVING count(*) > 1),
-idle AS (SELECT c.relpages FROM tables t JOIN used u USING (oid) JOIN pg_index i ON i.indrelid = t.oid
+idle AS (SELECT c.relpages, c.oid FROM tables t JOIN used u USING (oid) JOIN pg_index i ON i.indrelid = t.oid
 JOIN pg_class c ON c.oid = i.indexrelid WHERE u.scans >= 100 AND pg_stat_get_tuples_inserted(t.oid)
 + pg_stat_get_tuples_updated(t.oid) + pg_stat_get_tuples_deleted(t.oid) >= 10000
 AND pg_stat_get_numscans(i.indexrelid) = 0 AND i.indisvalid AND NOT i.indisunique AND NOT i.indisexclusion),
+invalid AS MATERIALIZED (SELECT c.oid, c.relpages FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE NOT i.indisvalid AND c.relkind = 'i' AND i.indrelid >= 16384
+AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.relid = i.indrelid)),
 whole AS (SELECT nullif(sum(pg_stat_get_tuples_returned(oid)), 0) AS rows FROM pg_class
 WHERE relkind IN ('r', 'm') AND oid >= 16384)
-SELECT (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE NOT i.indisvalid
-AND c.relkind = 'i' AND i.indrelid >= 16384
-AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.relid = i.indrelid)) AS invalid,
+SELECT (SELECT count(*) FROM invalid) AS invalid,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM invalid ORDER BY relpages DESC LIMIT 3) worst) AS invalid_name,
+(SELECT string_agg(names, ', ')
+FROM (SELECT names FROM twice ORDER BY pages - largest DESC LIMIT 3) worst) AS duplicate_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM idle ORDER BY relpages DESC LIMIT 3) worst) AS unused_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM scanned WHERE bare ORDER BY rows DESC LIMIT 3) worst) AS foreign_key_name,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM scanned WHERE used ORDER BY rows DESC LIMIT 3) worst) AS used_name,
 (SELECT coalesce(sum(n - 1), 0) FROM twice) AS duplicates,
 (SELECT coalesce(sum(pages - largest), 0) FROM twice) * current_setting('block_size')::int AS duplicate_bytes,
 (SELECT count(*) FROM idle) AS unused,
@@ -65,5 +78,6 @@ INDEXES = Collector(
             "used_share",
         }
     ),
+    texts=frozenset({"invalid_name", "duplicate_name", "unused_name", "foreign_key_name", "used_name"}),
     every_s=60.0,
 )

@@ -19,11 +19,16 @@ unidentified AS (SELECT c.oid FROM nameless c WHERE EXISTS (SELECT FROM pg_publi
 WHERE puballtables AND (pubupdate OR pubdelete)) OR EXISTS (SELECT FROM pg_publication_rel r
 JOIN pg_publication p ON p.oid = r.prpubid WHERE r.prrelid = c.oid AND (p.pubupdate OR p.pubdelete)){in_schema})
 SELECT t.*, (SELECT count(*) FROM pg_constraint WHERE NOT convalidated AND contype IN ('c', 'f')) AS not_valid,
+(SELECT conrelid::regclass || ' ' || conname FROM pg_constraint WHERE NOT convalidated AND contype IN ('c', 'f')
+ORDER BY conname LIMIT 1) AS not_valid_name,
 (SELECT count(*) FROM bare WHERE live >= 10000) AS without_key,
+(SELECT string_agg(oid::regclass::text, ', ')
+FROM (SELECT oid FROM bare WHERE live >= 10000 ORDER BY live DESC LIMIT 3) worst) AS without_key_name,
 (SELECT count(*) FROM unidentified) AS unidentified,
 (SELECT min(oid::regclass::text) FROM unidentified) AS unidentified_name
 FROM (SELECT count(DISTINCT tgrelid) FILTER (WHERE tgisinternal AND tgconstraint <> 0) AS unchecked,
 count(*) FILTER (WHERE NOT tgisinternal) AS triggers_off,
+min(tgrelid::regclass || ' ' || tgname) FILTER (WHERE NOT tgisinternal) AS triggers_off_name,
 min(tgrelid::regclass::text) FILTER (WHERE tgisinternal AND tgconstraint <> 0) AS unchecked_name
 FROM pg_trigger WHERE tgenabled = 'D') t"""
 
@@ -32,6 +37,6 @@ INTEGRITY = Collector(
     "pg_trigger, pg_constraint and pg_publication",
     {12: QUERY.format(in_schema=""), 15: QUERY.format(in_schema=IN_SCHEMA)},
     gauges=frozenset({"not_valid", "without_key", "unidentified", "unchecked", "triggers_off"}),
-    texts=frozenset({"unidentified_name", "unchecked_name"}),
+    texts=frozenset({"unidentified_name", "unchecked_name", "not_valid_name", "without_key_name", "triggers_off_name"}),
     every_s=60.0,
 )

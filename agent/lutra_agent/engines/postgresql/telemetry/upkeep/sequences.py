@@ -16,8 +16,9 @@ SEQUENCES = Collector(
     "pg_sequence",
     {
         12: f"""SELECT CASE WHEN max(used) >= 0.5 OR bool_and(may) IS NOT FALSE THEN coalesce(max(used), 0) END
-AS used_share, count(*) FILTER (WHERE used >= 0.5) AS half_used
-FROM (SELECT may, CASE WHEN may
+AS used_share, count(*) FILTER (WHERE used >= 0.5) AS half_used,
+(array_agg(seqrelid::regclass::text ORDER BY used DESC) FILTER (WHERE used >= 0.5))[1] AS fullest_name
+FROM (SELECT may, q.seqrelid, CASE WHEN may
 THEN pg_sequence_last_value(q.seqrelid) / least(q.seqmax, {ENDS})::float8 END AS used
 FROM (SELECT oid FROM pg_class WHERE relkind IN ('r', 'p') AND oid >= 16384
 ORDER BY greatest(reltuples, pg_stat_get_tuples_inserted(oid)) DESC LIMIT 50) c,
@@ -31,6 +32,7 @@ WHERE l.relation IS NOT NULL
 AND l.mode IN ('ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')))) every_one""",  # noqa: S608
     },
     gauges=frozenset({"used_share", "half_used"}),
+    texts=frozenset({"fullest_name"}),
     right=f"NOT EXISTS (SELECT FROM pg_sequence) OR EXISTS (SELECT FROM pg_sequence WHERE {MAY})",  # noqa: S608
     grant="GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO {account};",
     every_s=60.0,
