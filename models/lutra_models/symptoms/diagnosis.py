@@ -12,7 +12,7 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.evidence import harm
 from lutra_models.knobs import Value
 from lutra_models.server import Policy
-from lutra_models.symptoms.offers import Cure, Offers, Wish
+from lutra_models.symptoms.offers import Cure, Offers, Wish, worth_executing
 from lutra_models.symptoms.rows import HARMS, SUM_FACTS, CureRow, Kind, SymptomRow, of_engine
 from lutra_models.symptoms.sentences import statements, told
 from lutra_models.symptoms.span import MeasuredWindow, data_facts
@@ -149,7 +149,7 @@ def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Sympto
         sentence=f"{symptom.sentence} {seen.by_hand}" if helpless and seen.by_hand else symptom.sentence,
         settings=tuple(n for n in symptom.settings if n in live.values),
         cures=cures,
-        statements=seen.statements if helpless else (),
+        statements=worth_executing(seen.statements, live) if helpless else (),
     )
 
 

@@ -423,8 +423,9 @@ REDIS_COSTS = (
     Case(
         "snapshots_too_often",
         a_redis(settings={"save": "1 1"}),
-        {"persistence.snapshots": 510, "replication.full_syncs": 10},
+        {"persistence.snapshots": 510, "replication.full_syncs": 10, "failures.snapshot": 0},
         {"persistence.snapshots": 99},
+        [{"failures.snapshot": 1}],
         quiet=[a_redis(settings=OFF)],
         says='500 snapshots were made in 1 h, with save = "1 1"',
         executes=['CONFIG SET save "3600 1 300 100 60 10000"', "CONFIG REWRITE"],
