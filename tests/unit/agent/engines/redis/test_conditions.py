@@ -179,9 +179,16 @@ def test_the_kernel_tells_of_the_process_what_this_account_may_read(tmp_path: Pa
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
+    told = {"files": 1024, "overcommit": 1, "huge_pages": 1}
     found = process.read(7, tmp_path)
     assert found is not None
-    assert found.gauges == {"files": 1024, "overcommit": 1, "huge_pages": 1}
+    assert found.gauges == told
+    for folder, gone in (("/data", 0), ("/data (deleted)", 1)):
+        (tmp_path / "proc/7/cwd").unlink(missing_ok=True)
+        (tmp_path / "proc/7/cwd").symlink_to(folder)
+        found = process.read(7, tmp_path)
+        assert found is not None
+        assert found.gauges == {**told, "folder_gone": gone}
     assert process.read(None, tmp_path) is None
     assert process.read(8, tmp_path / "nowhere") is None
 
