@@ -162,3 +162,9 @@ def test_whatever_says_another_symptom_in_full_is_at_least_as_harmful() -> None:
     kinds = {r.name: r.kind for r in rows()}
     for one in rows():
         assert all(harm(kinds[whole]) <= harm(one.kind) for whole in one.said_by), one.name
+
+
+def test_what_others_take_is_a_note_unless_it_is_nearly_all() -> None:
+    one = next(c for c in CASES if c.name == "others_take_the_host")
+    kinds = [None if (s := one.seen({"host.taken_share": share})) is None else s.kind for share in (0.4, 0.71, 0.95)]
+    assert kinds == [None, "note", "elsewhere"]
