@@ -172,8 +172,11 @@ def _sets_what_is_so(statement: str, live: LiveSettings) -> bool:
 def _has(live: LiveSettings, name: str, wanted: str) -> bool:
     if name not in live.values or live.not_active(name) is not None:
         return False
+    present = live.values[name]
+    if isinstance(present, str) and wanted[:1].isalpha() and f" {wanted} " in f" {present} ":
+        return True  # one class of a setting that has several
     with suppress(InvalidConfiguration):
-        return live.parse(name, wanted) == live.values[name]
+        return live.parse(name, wanted) == present
     return False
 
 

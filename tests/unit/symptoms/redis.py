@@ -761,6 +761,25 @@ REDIS_COSTS = (
         says="The default user has no password",
     ),
     Case(
+        "subscribers_stuck",
+        a_redis(settings={"client-output-buffer-limit": "normal 0 0 0 pubsub 0 0 0"}),
+        {
+            "clients.stuck_subscribers": 2,
+            "clients.stuck_subscriber": 71,
+            "clients.stuck_s": 40,
+            "memory.used_bytes": 170 * MB,
+        },
+        {"clients.stuck_s": 9},
+        [{"clients.stuck_subscribers": 0}],
+        says="have taken nothing for 40 s, although output waits for them: 2, the first of them client 71.",
+        executes=[
+            "CLIENT LIST ID 71",
+            "CLIENT KILL ID 71",
+            'CONFIG SET client-output-buffer-limit "pubsub 33554432 8388608 60"',
+            "CONFIG REWRITE",
+        ],
+    ),
+    Case(
         "subscribers_slow",
         a_redis(),
         {"clients.largest_subscriber_bytes": 20 * MB},

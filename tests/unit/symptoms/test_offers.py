@@ -75,7 +75,13 @@ def test_of_huge_pages_too_few_are_none(policy: Policy, why: str) -> None:
     assert why in str(found.obstacle)
 
 
-REDIS = a_redis(settings={"save": "3600 1", "maxmemory": str(1 << 30)})
+REDIS = a_redis(
+    settings={
+        "save": "3600 1",
+        "maxmemory": str(1 << 30),
+        "client-output-buffer-limit": "normal 0 0 0 pubsub 8 4 60",
+    }
+)
 REWRITE, RELOAD = "CONFIG REWRITE", "SELECT pg_reload_conf();"
 
 
@@ -85,6 +91,7 @@ REWRITE, RELOAD = "CONFIG REWRITE", "SELECT pg_reload_conf();"
         (REDIS, ['CONFIG SET save "3600 1"', REWRITE], []),
         (REDIS, ["CONFIG SET maxmemory 1024mb", REWRITE], []),
         (REDIS, ['CONFIG SET save "3600 1"', "CONFIG SET maxmemory 2gb", REWRITE], [1, 2]),
+        (REDIS, ['CONFIG SET client-output-buffer-limit "pubsub 8 4 60"', REWRITE], []),
         (REDIS, ["BGSAVE", 'CONFIG SET save "3600 1"'], [0]),
         (REDIS, ["CONFIG SET maxmemory <more>", REWRITE], [0, 1]),
         (a_server("15", work_mem="4MB"), ["ALTER SYSTEM SET work_mem = '4MB';", RELOAD], []),

@@ -210,3 +210,28 @@ def test_what_the_account_may_not_ask_is_asked_once() -> None:
     problems = [telemetry.sample(NOW, at).problems for at in (0.0, 1.0)]
     assert [any("clients: NOPERM" in p for p in each) for each in problems] == [True, False]
     assert server.connection.asks.count("CLIENT LIST") == 1
+
+
+def subscriber(taken: str, waits: int = 4096, flags: str = "P") -> str:
+    return f"id=71 flags={flags} omem={waits} obl=0 oll=0 {taken} cmd=subscribe"
+
+
+@pytest.mark.parametrize(
+    ("lists", "found"),
+    [
+        ([subscriber("tot-net-out=9")] * 3, {"stuck_subscribers": 1, "stuck_s": 20, "stuck_subscriber": 71}),
+        ([subscriber("tot-net-out=9"), *[subscriber("tot-net-out=12")] * 2], {"stuck_subscribers": 1, "stuck_s": 10}),
+        ([subscriber(f"tot-net-out={n}") for n in (9, 10, 11)], {"stuck_subscribers": 0, "stuck_s": 0}),
+        ([subscriber("tot-net-out=9", 0)] * 3, {"stuck_subscribers": 0, "stuck_s": 0}),
+        ([subscriber("tot-net-out=9", flags="N")] * 3, {"stuck_subscribers": 0, "stuck_s": 0}),
+        ([subscriber("lib-ver=")] * 3, None),
+    ],
+)
+def test_a_subscriber_is_stuck_that_takes_nothing_while_output_waits(
+    lists: list[str], found: dict[str, float] | None
+) -> None:
+    waiting: dict[str, clients.Unread] | None = {}
+    for turn, text in enumerate(lists):
+        waiting = clients.unread(text, waiting or {}, 10.0 * turn)
+    told = None if waiting is None else clients.stuck(waiting, 20.0)
+    assert told is None if found is None else told is not None and found.items() <= told.items()
