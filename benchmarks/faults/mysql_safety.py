@@ -322,7 +322,12 @@ FAULTS = (
         make=_host_blocked,
         server=MYSQL,
     ),
-    Fault("prepared statements leaked", "outage", frozenset({"prepared_statements_exhausted"}), make=_many_prepared),
+    Fault(
+        "prepared statements leaked",
+        "outage",
+        frozenset({"prepared_statements_exhausted", "prepared_statements_near_limit"}),
+        make=_many_prepared,
+    ),
     # Capacity.
     Fault(
         "buffers of each connection",

@@ -16,7 +16,10 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Domain, Knob, KnobSpace, Number, Value
 from lutra_models.server import Policy, ServerSetting
 
-COSTS = {"durability": "can lose committed data", "host": "concerns everything that runs on the machine"}
+COSTS = {
+    "durability": "has values that can lose committed data",
+    "host": "concerns everything that runs on the machine",
+}
 
 
 class NoRoom(Exception):

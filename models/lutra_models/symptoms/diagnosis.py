@@ -12,7 +12,7 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.evidence import harm
 from lutra_models.knobs import Value
 from lutra_models.server import Policy
-from lutra_models.symptoms.offers import Cure, Offers, Wish
+from lutra_models.symptoms.offers import Cure, Offers, Wish, worth_executing
 from lutra_models.symptoms.rows import HARMS, SUM_FACTS, CureRow, Kind, SymptomRow, of_engine
 from lutra_models.symptoms.sentences import statements, told
 from lutra_models.symptoms.span import MeasuredWindow, data_facts
@@ -87,12 +87,14 @@ class _Seen:
     wishes: list[Wish]
     by_hand: str
     statements: tuple[str, ...]
+    said_by: tuple[str, ...]
 
 
 def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindow]) -> Diagnosis:
     """What `windows`, all measured under the live settings and in the order of time, say of them.
 
-    A symptom whose metrics or settings are missing stays silent; one that reads settings alone needs no window. Every
+    A symptom whose metrics or settings are missing stays silent, as does one that another says in full; one that reads
+    settings alone needs no window. Every
     cure is inside the setting's range, keeps the policy, and all of them together keep the memory limit and the
     couplings. Raises InvalidConfiguration where the server reports something that is no value.
     """
@@ -110,6 +112,8 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
             not_judged.append(row.name)
         else:
             seen += [] if found is None else [found]
+    shown = {s.symptom.name for s in seen}
+    seen = [s for s in seen if not shown.intersection(s.said_by)]
     seen = [replace(s, symptom=ranked) for s, ranked in zip(seen, _ranked([s.symptom for s in seen]), strict=True)]
     seen.sort(key=lambda s: s.symptom.rank)
     offers = Offers(live, policy, memory_short=any(s.symptom.memory_short for s in seen))
@@ -149,7 +153,7 @@ def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Sympto
         sentence=f"{symptom.sentence} {seen.by_hand}" if helpless and seen.by_hand else symptom.sentence,
         settings=tuple(n for n in symptom.settings if n in live.values),
         cures=cures,
-        statements=seen.statements if helpless else (),
+        statements=worth_executing(seen.statements, live) if helpless else (),
     )
 
 
@@ -218,6 +222,7 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
         wishes,
         told(row.by_hand, scope),
         tuple(s for text in row.statements for s in statements(text, scope, row.untrusted)),
+        row.said_by,
     )
 
 

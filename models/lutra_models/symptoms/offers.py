@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lutra_models.catalog import LiveSettings
@@ -70,8 +72,18 @@ class Offers:
         self._ways: dict[str, Way] = {}
 
     def cures(self, wishes: Sequence[Wish]) -> tuple[Cure, ...]:
-        """Those of one symptom. Settings that the server does not report are left out."""
-        return tuple(self._cure(w) for w in wishes if w.setting in self._live.values)
+        """Those of one symptom. Settings that the server does not report, and those that are so already, are left
+        out.
+        """
+        return tuple(self._cure(w) for w in wishes if w.setting in self._live.values and not self._is_so(w))
+
+    def _is_so(self, wish: Wish) -> bool:
+        """Whether the present value is the wanted one."""
+        before, wanted = self._live.values[wish.setting], wish.value
+        if isinstance(before, str) or isinstance(wanted, str):
+            return str(before).lower() == str(wanted).lower().partition(OR)[0]
+        unit = self._live.server.settings[wish.setting].unit
+        return before == (wanted if wanted <= 0 else wanted / factor(unit))
 
     def _cure(self, wish: Wish) -> Cure:
         before = self._live.values[wish.setting]
@@ -135,6 +147,37 @@ class Offers:
         self._ways[wish.setting] = wish.way
         if wish.way != "lower":
             self._raised[wish.setting] = after
+
+
+_SETS = re.compile(r"(?:SET|ALTER SYSTEM SET|CONFIG SET)\s+(?:(?:GLOBAL|PERSIST|PERSIST_ONLY)\s+)?(.+?);?")
+_NEXT = re.compile(r",\s+(?:GLOBAL|PERSIST|PERSIST_ONLY)\s+")
+_ASSIGNED = re.compile(r"([\w.-]+)(?:\s*=\s*|\s+TO\s+|\s+)(.*)")
+COMPLETING = ("CONFIG REWRITE", "SELECT pg_reload_conf();")
+"""Statements that only complete others."""
+
+
+def worth_executing(statements: Sequence[str], live: LiveSettings) -> tuple[str, ...]:
+    """Without those that set nothing but what is so already, and without what would complete these alone."""
+    vain = [s for s in statements if _sets_what_is_so(s, live)]
+    left = tuple(s for s in statements if s not in vain)
+    return () if vain and all(s in COMPLETING for s in left) else left
+
+
+def _sets_what_is_so(statement: str, live: LiveSettings) -> bool:
+    found = _SETS.fullmatch(statement)
+    assigned = [_ASSIGNED.fullmatch(part) for part in _NEXT.split(found[1])] if found else []
+    return bool(assigned) and all(a is not None and _has(live, a[1], a[2].strip("'\"")) for a in assigned)
+
+
+def _has(live: LiveSettings, name: str, wanted: str) -> bool:
+    if name not in live.values or live.not_active(name) is not None:
+        return False
+    present = live.values[name]
+    if isinstance(present, str) and wanted[:1].isalpha() and f" {wanted} " in f" {present} ":
+        return True  # one class of a setting that has several
+    with suppress(InvalidConfiguration):
+        return live.parse(name, wanted) == present
+    return False
 
 
 def takes_memory(live: LiveSettings, policy: Policy, name: str, after: Value) -> bool:

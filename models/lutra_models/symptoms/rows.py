@@ -116,6 +116,8 @@ class SymptomRow:
     cures: tuple[CureRow, ...]
     follows: tuple[str, ...] = ()
     """Symptoms that bring this one about: while one of them shows, its cure comes first, and may be enough."""
+    said_by: tuple[str, ...] = ()
+    """Symptoms that say all of this one, and more: while one of them shows, it does not."""
     by_hand: str = ""
     statements: tuple[str, ...] = ()
     memory_short: bool = False
@@ -221,8 +223,8 @@ def rows() -> tuple[SymptomRow, ...]:
     found = tuple(r for f in files for r in from_document(tomllib.loads(f.read_text(encoding="utf-8"))))
     names = {r.name for r in found}
     for row in found:
-        if strangers := set(row.follows) - names:
-            raise ValueError(f"{row.name}: it follows {sorted(strangers)}, which is unknown")
+        if strangers := {*row.follows, *row.said_by} - names:
+            raise ValueError(f"{row.name}: it follows or is said by {sorted(strangers)}, which is unknown")
     return found
 
 
@@ -273,6 +275,7 @@ def _row(
             "settings": tuple(dict.fromkeys((*values["settings"], *(c.setting for c in cures)))),
             "cures": cures,
             "follows": tuple(values.get("follows", ())),
+            "said_by": tuple(values.get("said_by", ())),
             "statements": tuple(values.get("statements", ())),
         }
     )

@@ -39,12 +39,15 @@ ASIDE = "aside"
 """The form of names that may not be known: ` (orders, lines)`, or nothing."""
 UNKNOWN = "<name>"
 """What a statement has in place of a text that is no name."""
+ERROR = "error"
+"""The form of the number of an error: ` with error 1062`, or nothing for 0."""
 FORMS: Mapping[str, Callable[[float], str]] = {
     "text": str,
     "list": str,
     EACH: str,
     ASIDE: str,
     "number": _short,
+    ERROR: lambda value: f" with error {value:.0f}" if value else "",
     "count": lambda value: f"{value:,.0f}",
     "plain": lambda value: f"{value:.0f}",
     "bytes": _bytes,

@@ -502,7 +502,7 @@ MACHINE = (
         {"host.io_waiting_s": 0.3 * HOUR},
         says="was busy for 95 % of 1 h, with 8 requests at it",
     ),
-    on_host("others_take_the_host", {"host.taken_share": 0.7}, {"host.taken_share": 0.49}, says="by 70 % in 1 h"),
+    on_host("others_take_the_host", {"host.taken_share": 0.7}, {"host.taken_share": 0.49}, says="70 % of the time"),
     on_host("server_stands_back", {"host.server_niceness": 19}, {"host.server_niceness": 0}, says="niceness 19"),
     on_host(
         "server_confined",

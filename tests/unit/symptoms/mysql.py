@@ -149,6 +149,8 @@ MYSQLDS = (
                 },
                 {"statements.handler_read_next": 1.2e8},
                 [{"statements.handler_read_rnd_next": 3e8, "statements.handler_read_key": 0}],
+                says="this one has read the most rows: shop: SELECT * FROM `orders` WHERE `no` = ?",
+                texts={"scans.statement": "shop: SELECT * FROM `orders` WHERE `no` = ?"},
             ),
             Case(
                 "temporary_tables_on_disk",

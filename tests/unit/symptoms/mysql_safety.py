@@ -67,6 +67,8 @@ UNACKNOWLEDGED = {
 BINLOGS = {"binlog.written_bytes": 3600 * 1.0 * MB, "host.disk_free_bytes": 50 * GB, "server.up_s": 7200}
 BINLOGS_MYSQL = {**BINLOGS, "binlog_files.written_bytes": 3600 * 1.0 * MB}
 BOTH = (maria, my)
+DENIED = ("threads.access_denied", "failures.denied")
+"""What each of the two counts when it denies a login."""
 MYSQL_SAFETY = (
     Case(
         "writes_refused",
@@ -119,15 +121,33 @@ MYSQL_SAFETY = (
         Case(
             "prepared_statements_exhausted",
             of(),
+            {"caches.prepared_statements": 16_382},
+            {"caches.prepared_statements": 16_381},
+            says="max_prepared_stmt_count allows 16,382 in all: every further PREPARE fails",
+        )
+        for of in BOTH
+    ),
+    *(
+        Case(
+            "prepared_statements_near_limit",
+            of(),
             {"caches.prepared_statements": 16_000},
             {"caches.prepared_statements": 14_000},
+            [{"caches.prepared_statements": 16_382}],
             says="hold 16,000 of the 16,382",
         )
         for of in BOTH
     ),
     *(
-        Case("server_locked", of(), SERVER_LOCKED, {"sessions.global_lock_s": 4}, [{"sessions.global_lock": 0}])
-        for of in BOTH
+        Case(
+            "server_locked",
+            of(),
+            SERVER_LOCKED,
+            {"sessions.global_lock_s": 4},
+            [{"sessions.global_lock": 0}],
+            says=says,
+        )
+        for of, says in zip(BOTH, ("MAY_HOLD_IT is 1 for", "no backup depends on it."), strict=True)
     ),
     *(
         Case(
@@ -374,7 +394,7 @@ MYSQL_SAFETY = (
             server,
             STOPPED,
             {"replication.stopped": 0},
-            says="Stopped replication channels: 1 of 1: applying stopped with error 1062; receiving goes on.",
+            says="Stopped replication channels: 1 of 1. Receiving goes on; applying has stopped with error 1062.",
             executes=executes,
         )
         for server, executes in (
@@ -484,9 +504,43 @@ MYSQL_SAFETY = (
             {"threads.aborted_connects": 3600, "threads.connections": 7200},
             {"threads.connections": 20_000},
             [{"threads.aborted_connects": 700, "threads.connections": 700}, {"threads.refused": 3590}],
-            says="3,600 of 7,200 connections in 1 h ended before they logged in",
+            says="3,600 of 7,200 connections in 1 h ended before they logged in: a wrong password, a host",
         )
         for of in BOTH
+    ),
+    *(
+        Case(
+            "logins_broken_off",
+            of(),
+            {"threads.aborted_connects": 3600, "threads.connections": 4200, denied: 600},
+            {"threads.connections": 16_000},
+            [{denied: 3590}],
+            says="3,000 of 4,200 connections in 1 h ended before they logged in: a host",
+        )
+        for of, denied in zip(BOTH, DENIED, strict=True)
+    ),
+    *(
+        Case(
+            "logins_denied",
+            of(),
+            {"threads.aborted_connects": 3600, "threads.connections": 7200, denied: 5000},
+            {"threads.connections": 20_000},
+            [{denied: 700}, {"threads.refused": 3590}],
+            says="3,600 of 7,200 connections in 1 h were refused for a wrong account or password",
+        )
+        for of, denied in zip(BOTH, DENIED, strict=True)
+    ),
+    Case(
+        "logins_denied",
+        maria(),
+        {
+            "threads.aborted_connects": 3600,
+            "threads.connections": 7200,
+            "threads.access_denied": 5000,
+            "threads.aborted_before_login": 1600,
+        },
+        {"threads.aborted_before_login": 2900},
+        says="2,000 of 7,200 connections",
     ),
     *(
         Case(

@@ -11,6 +11,8 @@ from tests.support.servers import GB
 from tests.unit.symptoms.case import HOUR, MB, Case, Numbers
 
 AOF = {"appendonly": "yes"}
+CACHE = {"maxmemory": str(GB), "maxmemory-policy": "volatile-lru"}
+UNSAVED = {"failures.snapshot": 1, "persistence.changes_since_snapshot": 4321}
 REFUSED = {
     "commands.processed": 1e5,
     **{f"refusals.{kind}": 0.0 for kind in ("memory", "snapshot", "replicas", "read_only")},
@@ -66,6 +68,13 @@ REDIS = (
         {"refusals.memory": 90},
         says="maxmemory-policy = volatile-lru finds nothing to evict. A person could raise maxmemory",
     ),
+    Case(
+        "writes_refused_memory",
+        a_redis(settings=CACHE),
+        {**REFUSED, "refusals.memory": 9205, "memory.used_bytes": GB, "memory.limit_bytes": GB, "keys.count": 9},
+        {"refusals.memory": 90},
+        says="volatile-lru finds nothing to evict, since no key has an expiry",
+    ),
     *(
         Case(
             f"writes_refused_{kind}",
@@ -75,7 +84,21 @@ REDIS = (
             [{f"refusals.{kind}": 2, "commands.processed": 3}],
             says=f"refused ({word})",
         )
-        for kind, word in (("snapshot", "MISCONF"), ("read_only", "READONLY"))
+        for kind, word in (("read_only", "READONLY"),)
+    ),
+    *(
+        Case(
+            "writes_refused_snapshot",
+            a_redis(),
+            {**REFUSED, **UNSAVED, "refusals.snapshot": 9205, **more},
+            {"refusals.snapshot": 90},
+            [{"refusals.snapshot": 2, "commands.processed": 3}],
+            says=says,
+        )
+        for more, says in (
+            ({}, "the latest snapshot failed (rdb_last_bgsave_status = err). Changes that are in no snapshot: 4,321."),
+            ({"failures.snapshot": 0, "failures.log_write": 1}, "the append-only file could not be written"),
+        )
     ),
     *(
         Case(
@@ -130,7 +153,7 @@ REDIS = (
         {"replication.failed_partial_syncs": 9, "replication.partial_syncs": 3},
         {"replication.partial_syncs": 22},
         [{"replication.failed_partial_syncs": 1}],
-        {"repl-backlog-size": 4 * MB},
+        {"repl-backlog-size": 16 * MB},
     ),
     Case(
         "one_thread_busy",
@@ -150,7 +173,6 @@ REDIS = (
 )
 PRIMARY = {"replication.is_replica": 0}
 OFF = {"save": ""}
-CACHE = {"maxmemory": str(GB), "maxmemory-policy": "volatile-lru"}
 WORK = {"commands.processed": 1e5}
 
 
@@ -240,7 +262,7 @@ REDIS_HARM = (
     Case(
         "snapshot_fails",
         a_redis(),
-        {"failures.snapshot": 1, "persistence.changes_since_snapshot": 4321},
+        UNSAVED,
         {"failures.snapshot": 0.3},
         says="4,321 changes are in no snapshot, and stop-writes-on-bgsave-error = yes refuses every write",
         executes=["CONFIG GET dir", "BGSAVE"],
@@ -248,9 +270,17 @@ REDIS_HARM = (
     Case(
         "snapshot_fails",
         a_redis(settings={"stop-writes-on-bgsave-error": "no"}),
-        {"failures.snapshot": 1, "persistence.changes_since_snapshot": 4321},
+        UNSAVED,
         {"failures.snapshot": 0.3},
         says="allows writes, so that the failure stays unnoticed",
+    ),
+    Case(
+        "snapshot_fails",
+        a_redis(),
+        {**UNSAVED, "process.folder_gone": 1},
+        {"failures.snapshot": 0.3},
+        says="The folder in which the server works was deleted. Create it again",
+        executes=["CONFIG SET dir <folder>", "BGSAVE"],
     ),
     Case(
         "log_rewrite_fails",
@@ -423,8 +453,9 @@ REDIS_COSTS = (
     Case(
         "snapshots_too_often",
         a_redis(settings={"save": "1 1"}),
-        {"persistence.snapshots": 510, "replication.full_syncs": 10},
+        {"persistence.snapshots": 510, "replication.full_syncs": 10, "failures.snapshot": 0},
         {"persistence.snapshots": 99},
+        [{"failures.snapshot": 1}],
         quiet=[a_redis(settings=OFF)],
         says='500 snapshots were made in 1 h, with save = "1 1"',
         executes=['CONFIG SET save "3600 1 300 100 60 10000"', "CONFIG REWRITE"],
@@ -730,6 +761,25 @@ REDIS_COSTS = (
         says="The default user has no password",
     ),
     Case(
+        "subscribers_stuck",
+        a_redis(settings={"client-output-buffer-limit": "normal 0 0 0 pubsub 0 0 0"}),
+        {
+            "clients.stuck_subscribers": 2,
+            "clients.stuck_subscriber": 71,
+            "clients.stuck_s": 40,
+            "memory.used_bytes": 170 * MB,
+        },
+        {"clients.stuck_s": 9},
+        [{"clients.stuck_subscribers": 0}],
+        says="have taken nothing for 40 s, although output waits for them: 2, the first of them client 71.",
+        executes=[
+            "CLIENT LIST ID 71",
+            "CLIENT KILL ID 71",
+            'CONFIG SET client-output-buffer-limit "pubsub 33554432 8388608 60"',
+            "CONFIG REWRITE",
+        ],
+    ),
+    Case(
         "subscribers_slow",
         a_redis(),
         {"clients.largest_subscriber_bytes": 20 * MB},
@@ -775,7 +825,7 @@ REDIS_COSTS = (
         Case(
             "version_without_fixes",
             a_redis(version=version),
-            says=f"Redis {version[:3]} has had no fixes since {ended}",
+            says=f"fixed nothing in Redis {version[:3]} since {ended}, not even for security; your distribution may",
             quiet=[a_redis(version="7.4.2"), a_redis(version="6.2.14"), a_redis(version="8.2.1")],
         )
         for version, ended in (("7.0.15", "29 July 2024"), ("8.0.6", "11 February 2026"))

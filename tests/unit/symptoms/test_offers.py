@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lutra_models.server import Policy
+from lutra_models.catalog import meet
+from lutra_models.server import Policy, Server
 from lutra_models.symptoms import Cure
+from lutra_models.symptoms.offers import Offers, Wish, worth_executing
 
+from tests.support.mysql_servers import a_mysqld
+from tests.support.redis_servers import a_redis
 from tests.support.servers import a_server
 from tests.unit.symptoms.case import Case
 from tests.unit.symptoms.cases import CASES
@@ -69,3 +73,40 @@ def test_of_huge_pages_too_few_are_none(policy: Policy, why: str) -> None:
     found = cure(PAGES, policy)
     assert found.after is None
     assert why in str(found.obstacle)
+
+
+REDIS = a_redis(
+    settings={
+        "save": "3600 1",
+        "maxmemory": str(1 << 30),
+        "client-output-buffer-limit": "normal 0 0 0 pubsub 8 4 60",
+    }
+)
+REWRITE, RELOAD = "CONFIG REWRITE", "SELECT pg_reload_conf();"
+
+
+@pytest.mark.parametrize(
+    ("server", "statements", "left"),
+    [
+        (REDIS, ['CONFIG SET save "3600 1"', REWRITE], []),
+        (REDIS, ["CONFIG SET maxmemory 1024mb", REWRITE], []),
+        (REDIS, ['CONFIG SET save "3600 1"', "CONFIG SET maxmemory 2gb", REWRITE], [1, 2]),
+        (REDIS, ['CONFIG SET client-output-buffer-limit "pubsub 8 4 60"', REWRITE], []),
+        (REDIS, ["BGSAVE", 'CONFIG SET save "3600 1"'], [0]),
+        (REDIS, ["CONFIG SET maxmemory <more>", REWRITE], [0, 1]),
+        (a_server("15", work_mem="4MB"), ["ALTER SYSTEM SET work_mem = '4MB';", RELOAD], []),
+        (a_server("15", work_mem="4MB"), ["ALTER SYSTEM SET work_mem = '8MB';", RELOAD], [0, 1]),
+        (a_mysqld("mysql", max_connections=151), ["SET PERSIST max_connections = 151;"], []),
+        (a_mysqld("mysql"), ["SET GLOBAL max_connections = 151, GLOBAL table_open_cache = 9;"], [0]),
+        (a_mysqld("mysql"), [REWRITE, "SET PERSIST unknown = 1;"], [0, 1]),
+    ],
+)
+def test_no_statement_sets_what_is_so_already(server: Server, statements: list[str], left: list[int]) -> None:
+    assert worth_executing(statements, meet(server)) == tuple(statements[n] for n in left)
+
+
+def test_a_wish_for_the_present_value_is_no_cure() -> None:
+    offers = Offers(meet(REDIS), Policy(durability=True))
+    same = [Wish("save", "set", "3600 1", "so"), Wish("maxmemory", "raise", float(1 << 30), "so")]
+    assert offers.cures(same) == ()
+    assert [c.setting for c in offers.cures([Wish("maxmemory", "raise", float(2 << 30), "so")])] == ["maxmemory"]

@@ -145,3 +145,36 @@ def test_every_row_has_something_at_stake() -> None:
 def test_a_row_that_contradicts_itself_is_refused(more: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_document(row(**more))
+
+
+SAID = (
+    ("redis", "writes_refused_memory", "memory_full", {"memory.used_bytes": 2**30}),
+    ("redis", "memory_full", "nothing_may_be_evicted", {"keys.expiring": 0}),
+    ("redis", "writes_refused_snapshot", "snapshot_fails", {}),
+    ("redis", "backlog_short", "backlog_tiny", {}),
+    ("redis", "backlog_small", "backlog_short", {}),
+    ("mariadb", "binlogs_fill_disk", "binlogs_kept_for_ever", {}),
+)
+
+
+@pytest.mark.parametrize(("engine", "whole", "part", "more"), SAID, ids=[f"{e}-{a}-{b}" for e, a, b, _ in SAID])
+def test_what_another_symptom_says_in_full_is_not_told_a_second_time(
+    engine: str, whole: str, part: str, more: Numbers
+) -> None:
+    saying, said = case(engine, whole), case(engine, part)
+    assert part in {s.name for s in said.diagnosis(said.shown).symptoms}
+    names = {s.name for s in together(saying, said, more).symptoms}
+    assert whole in names
+    assert part not in names
+
+
+def test_whatever_says_another_symptom_in_full_is_at_least_as_harmful() -> None:
+    kinds = {r.name: r.kind for r in rows()}
+    for one in rows():
+        assert all(harm(kinds[whole]) <= harm(one.kind) for whole in one.said_by), one.name
+
+
+def test_what_others_take_is_a_note_unless_it_is_nearly_all() -> None:
+    one = next(c for c in CASES if c.name == "others_take_the_host")
+    kinds = [None if (s := one.seen({"host.taken_share": share})) is None else s.kind for share in (0.4, 0.71, 0.95)]
+    assert kinds == [None, "note", "elsewhere"]

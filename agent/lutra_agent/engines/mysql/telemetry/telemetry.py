@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -21,6 +22,9 @@ from lutra_agent.engines.mysql.telemetry.work import WORK
 from lutra_agent.errors import CollectionFailed
 
 EVERY = (*COLLECTORS, *STATES, *WORK)
+CUT = ("Max_statement_time_exceeded", "Max_execution_time_exceeded")
+"""Statements over their time limit. The agent gives some of its own a short one, which is nobody's fault."""
+OWN = f"SHOW SESSION STATUS WHERE Variable_name IN ('Questions', {', '.join(map(repr, CUT))})"
 ABSENT = "this server has none of it"
 
 
@@ -54,14 +58,17 @@ class MysqlTelemetry:
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         self._session.details()
         attempts, status = Attempts(), self._status()
-        own = attempts.tried("own statements", self._own_questions)
+        own = attempts.tried("own statements", self._own) or {}
+        status = _without(status, own)
         readings = {"server": self._epoch(status), **self._readings(status, attempts)}
         self._peak = max(self._peak, readings["threads"].gauges.get("most_used", 0.0) if "threads" in readings else 0.0)
         if "replication" in readings:
             readings["replication"] = self._standstill.with_lag(readings["replication"], monotonic_s)
         histogram = attempts.tried("histogram", self._histogram)
         ended = attempts.tried("transactions", lambda: self._figures.transactions(self._connection))
-        return Sample(at, monotonic_s, readings, TargetCounters(own, histogram, ended), tuple(attempts.problems))
+        return Sample(
+            at, monotonic_s, readings, TargetCounters(own.get("Questions"), histogram, ended), tuple(attempts.problems)
+        )
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         return targets(before, after)
@@ -89,10 +96,10 @@ class MysqlTelemetry:
         found = self._figures.histogram(self._connection)
         return found and replace(found, own_ms=tuple(MS_PER_S * s for s in own))
 
-    def _own_questions(self) -> float:
-        """The agent's own statements, which the server counts too."""
-        asked = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1])
-        return certain(asked) + self._connection.further_questions
+    def _own(self) -> dict[str, float]:
+        """What the server counts of the agent's own statements, by the names of its status variables."""
+        found = {text(n): certain(float(v)) for n, v in self._connection.rows(OWN)}
+        return {**found, "Questions": found["Questions"] + self._connection.further_questions}
 
     def _readings(self, status: Status, attempts: Attempts) -> dict[str, Reading]:
         readings = {}
@@ -108,3 +115,9 @@ class MysqlTelemetry:
         counters = {ours: n for ours, theirs in uptimes.items() if (n := number_in(status.get(theirs))) is not None}
         up = {"up_s": counters["uptime_s"]} if "uptime_s" in counters else {}
         return Reading(counters, up, epoch=str(self._connection.generation))
+
+
+def _without(status: Status, own: Mapping[str, float]) -> Status:
+    """The server's status without the agent's statements that ran out of time."""
+    counted = {n: number_in(status.get(n)) for n in CUT if n in own}
+    return {**status, **{n: str(max(all_ - own[n], 0.0)) for n, all_ in counted.items() if all_ is not None}}

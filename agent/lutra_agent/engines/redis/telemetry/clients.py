@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.redis.telemetry.collectors import number
@@ -17,6 +18,8 @@ WAITING = frozenset(
     )
 )
 """Commands that wait by their nature. Those of modules, with a dot in their names, may as well."""
+TAKEN, OUTPUT = "tot-net-out", ("omem", "obl", "oll")
+"""What a client has been sent in all, and what of its output waits: each more than 0 where any does."""
 BLOCKED, MONITOR, REPLICA, SUBSCRIBED, PRIMARY = "bOSPM"
 
 
@@ -40,6 +43,36 @@ def read(text: str) -> Reading:
             found["idle"] += idles and BLOCKED not in flags
             found["in_transaction"] += idles and number(client.get("multi")) is not None
     return Reading(gauges={**found, **largest})
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A subscriber for which output waits: the bytes that it had taken, and since when no more than these."""
+
+    taken: float
+    since_s: float
+
+
+def unread(text: str, before: Mapping[str, Unread], monotonic_s: float) -> dict[str, Unread] | None:
+    """By the subscriber's id. None where the version does not tell what a client has taken."""
+    if f" {TAKEN}=" not in text:
+        return None
+    found = {}
+    for client in _clients(text):
+        taken, waits = number(client.get(TAKEN)), any(number(client.get(name)) for name in OUTPUT)
+        if SUBSCRIBED in client["flags"] and taken is not None and waits:
+            now, known = Unread(taken, monotonic_s), before.get(client.get("id", ""))
+            found[client.get("id", "")] = known if known is not None and known.taken == taken else now
+    return found
+
+
+def stuck(waiting: Mapping[str, Unread], monotonic_s: float) -> dict[str, float]:
+    """How many subscribers take nothing, for how long the first of them has taken nothing, and its id."""
+    found = {name: monotonic_s - one.since_s for name, one in waiting.items() if one.since_s < monotonic_s}
+    first = max(found, key=lambda name: found[name], default="")
+    id_ = number(first)
+    told = {} if id_ is None else {"stuck_subscriber": id_}
+    return {"stuck_subscribers": float(len(found)), "stuck_s": found.get(first, 0.0), **told}
 
 
 def _waits_by_nature(command: str) -> bool:

@@ -9,6 +9,8 @@ from lutra_agent.engines.common.telemetry import Reading
 
 FILES = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
 ALWAYS = "[always]"
+DELETED = " (deleted)"
+"""What the kernel adds to the name of a folder that is gone."""
 
 
 def read(pid: int | None, root: Path = Path("/")) -> Reading | None:
@@ -21,9 +23,18 @@ def read(pid: int | None, root: Path = Path("/")) -> Reading | None:
         "files": files[1] if files else "",
         "overcommit": _text(root / "proc/sys/vm/overcommit_memory").strip(),
         "huge_pages": str(int(ALWAYS in huge)) if huge else "",
+        "folder_gone": _is_gone(root / f"proc/{pid}/cwd"),
     }
     gauges = {name: float(text) for name, text in told.items() if text.isdecimal()}
     return Reading(gauges=gauges) if gauges else None
+
+
+def _is_gone(folder: Path) -> str:
+    """Whether the folder in which the process works was deleted: 1 or 0, and nothing where we may not look."""
+    try:
+        return str(int(str(folder.readlink()).endswith(DELETED)))
+    except OSError:
+        return ""
 
 
 def _text(path: Path) -> str:

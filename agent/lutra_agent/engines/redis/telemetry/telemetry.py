@@ -51,6 +51,7 @@ class RedisTelemetry:
         self._exposure = Exposure(session)
         self._refused: tuple[int, frozenset[str]] = (0, frozenset())
         self._start = ""
+        self._unread: Mapping[str, clients.Unread] = {}
 
     @property
     def peak_connections(self) -> int:
@@ -72,7 +73,7 @@ class RedisTelemetry:
         self._start = server.epoch
         readings = {"server": server, **_readings(info), "state": Reading(gauges={"busy": 0.0})}
         more = {
-            "clients": lambda: self._clients(info),
+            "clients": lambda: self._clients(info, monotonic_s),
             "exposure": lambda: self._exposure.read(monotonic_s, version_of(details.version)),
             "cluster": lambda: self._cluster(info),
             "process": lambda: process.read(details.place.process),
@@ -111,13 +112,18 @@ class RedisTelemetry:
 
         return attempts.tried(name, asked)
 
-    def _clients(self, info: Mapping[str, str]) -> Reading | None:
+    def _clients(self, info: Mapping[str, str], monotonic_s: float) -> Reading | None:
         """None where there are too many to ask for."""
         if (number(info.get("connected_clients")) or 0.0) > clients.MOST:
             return None
-        found = clients.read(self._session.connection.text("CLIENT", "LIST"))
+        text = self._session.connection.text("CLIENT", "LIST")
+        gauges = dict(clients.read(text).gauges)
+        waiting = clients.unread(text, self._unread, monotonic_s)
+        if waiting is not None:
+            self._unread = waiting
+            gauges |= clients.stuck(waiting, monotonic_s)
         told = paused(info)
-        return found if told is None else Reading(gauges={**found.gauges, "pause": told})
+        return Reading(gauges=gauges if told is None else {**gauges, "pause": told})
 
     def _cluster(self, info: Mapping[str, str]) -> Reading | None:
         """None where the server is none of a cluster."""

@@ -81,3 +81,15 @@ def test_a_replica_that_stands_still_lags_by_the_time_that_it_was_seen_so_until_
     assert lag(1090.0, None, "No") == 80.0
     assert lag(1100.0, 7, "Yes") == 7.0
     assert lag(1110.0, None, "No") == 0.0
+
+
+@pytest.mark.parametrize("limit", ["Max_statement_time_exceeded", "Max_execution_time_exceeded"])
+def test_what_the_agents_own_time_limit_ends_is_no_statement_of_a_client(limit: str) -> None:
+    status = {
+        "SHOW GLOBAL STATUS": [("Questions", "900"), (limit, "12")],
+        "SHOW SESSION STATUS": [("Questions", "40"), (limit, "4")],
+    }
+    connection = answering(**status, **{"SELECT @@GLOBAL.performance_schema": [(0,)]})
+    statements = engine_of(connection).telemetry.sample(datetime.now(UTC), 0.0).readings["statements"]
+    counted = {n: v for n, v in statements.counters.items() if n.startswith("over_")}
+    assert list(counted.values()) == [8.0]

@@ -6,6 +6,7 @@ import pytest
 from lutra_agent.engines.mysql.telemetry.collectors.base import AGAIN_S, EVERY_S, Collector
 from lutra_agent.engines.mysql.telemetry.states.certificate import CERTIFICATE
 from lutra_agent.engines.mysql.telemetry.states.tables import COUNTERS, ENGINES
+from lutra_agent.engines.mysql.telemetry.work.scans import SCANS
 from lutra_agent.errors import CollectionFailed
 
 from tests.support.fake_mysql import FakeConnection
@@ -39,6 +40,16 @@ def test_a_look_that_the_server_cut_off_is_none_and_is_taken_again_an_hour_later
     connection.answers[ASKED[0]] = {"used_share": 0.98, "near_end": 1}
     assert told(COUNTERS, connection, 5.0 + AGAIN_S - 1) is None
     assert told(COUNTERS, connection, 5.0 + AGAIN_S) == {"used_share": 0.98, "near_end": 1.0}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_statement_that_scans_most_is_told_by_its_form(version: str) -> None:
+    form = "shop: SELECT * FROM `orders` WHERE `order_no` = ?"
+    connection = FakeConnection({ASKED[VERSIONS.index(version)]: {"statement": form}}, version=version)
+    found = SCANS.read(connection, {"Uptime": "7"})  # type: ignore[arg-type]
+    assert found is not None
+    assert (found.gauges, found.texts) == ({}, {"statement": form})
+    assert SCANS.read(FakeConnection(version=version), {"Uptime": "7"}) is None  # type: ignore[arg-type]
 
 
 def test_a_certificate_has_so_long_left_as_the_server_says_by_its_own_clock() -> None:

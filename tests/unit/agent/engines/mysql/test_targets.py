@@ -92,9 +92,10 @@ def test_the_share_is_never_above_one(asked: float, ended: float, over: float, f
 
 
 def test_failed_statements_are_read_where_the_server_counts_them_by_number() -> None:
-    on, off = ({"SELECT @@GLOBAL.performance_schema": [(v,)], "SELECT COALESCE": [(3,)]} for v in (1, 0))
+    counted = {"statements": 3, "denied": 70}
+    on, off = ({"SELECT @@GLOBAL.performance_schema": [(v,)], "SELECT COALESCE": counted} for v in (1, 0))
     read = FAILURES.read(FakeConnection(on), {})  # type: ignore[arg-type]
     assert read is not None
-    assert read.counters == {"statements": 3.0}
+    assert read.counters == counted
     assert FAILURES.read(FakeConnection(off), {}) is None  # type: ignore[arg-type]
     assert FAILURES.read(FakeConnection(on, version="10.11.19-MariaDB"), {}) is None  # type: ignore[arg-type]

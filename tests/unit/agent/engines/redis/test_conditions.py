@@ -179,9 +179,16 @@ def test_the_kernel_tells_of_the_process_what_this_account_may_read(tmp_path: Pa
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
+    told = {"files": 1024, "overcommit": 1, "huge_pages": 1}
     found = process.read(7, tmp_path)
     assert found is not None
-    assert found.gauges == {"files": 1024, "overcommit": 1, "huge_pages": 1}
+    assert found.gauges == told
+    for folder, gone in (("/data", 0), ("/data (deleted)", 1)):
+        (tmp_path / "proc/7/cwd").unlink(missing_ok=True)
+        (tmp_path / "proc/7/cwd").symlink_to(folder)
+        found = process.read(7, tmp_path)
+        assert found is not None
+        assert found.gauges == {**told, "folder_gone": gone}
     assert process.read(None, tmp_path) is None
     assert process.read(8, tmp_path / "nowhere") is None
 
@@ -203,3 +210,28 @@ def test_what_the_account_may_not_ask_is_asked_once() -> None:
     problems = [telemetry.sample(NOW, at).problems for at in (0.0, 1.0)]
     assert [any("clients: NOPERM" in p for p in each) for each in problems] == [True, False]
     assert server.connection.asks.count("CLIENT LIST") == 1
+
+
+def subscriber(taken: str, waits: int = 4096, flags: str = "P") -> str:
+    return f"id=71 flags={flags} omem={waits} obl=0 oll=0 {taken} cmd=subscribe"
+
+
+@pytest.mark.parametrize(
+    ("lists", "found"),
+    [
+        ([subscriber("tot-net-out=9")] * 3, {"stuck_subscribers": 1, "stuck_s": 20, "stuck_subscriber": 71}),
+        ([subscriber("tot-net-out=9"), *[subscriber("tot-net-out=12")] * 2], {"stuck_subscribers": 1, "stuck_s": 10}),
+        ([subscriber(f"tot-net-out={n}") for n in (9, 10, 11)], {"stuck_subscribers": 0, "stuck_s": 0}),
+        ([subscriber("tot-net-out=9", 0)] * 3, {"stuck_subscribers": 0, "stuck_s": 0}),
+        ([subscriber("tot-net-out=9", flags="N")] * 3, {"stuck_subscribers": 0, "stuck_s": 0}),
+        ([subscriber("lib-ver=")] * 3, None),
+    ],
+)
+def test_a_subscriber_is_stuck_that_takes_nothing_while_output_waits(
+    lists: list[str], found: dict[str, float] | None
+) -> None:
+    waiting: dict[str, clients.Unread] | None = {}
+    for turn, text in enumerate(lists):
+        waiting = clients.unread(text, waiting or {}, 10.0 * turn)
+    told = None if waiting is None else clients.stuck(waiting, 20.0)
+    assert told is None if found is None else told is not None and found.items() <= told.items()

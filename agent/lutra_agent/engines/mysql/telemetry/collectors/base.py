@@ -132,13 +132,14 @@ class _Look:
 @dataclass(frozen=True)
 class Seldom:
     """One row of gauges; of none where the account may not see the tables. `in_mariadb` and `in_mysql` are what follows
-    SELECT.
+    SELECT, and `texts` are names.
     """
 
     name: str
     view: str
     in_mariadb: str
     in_mysql: str
+    texts: frozenset[str] = frozenset()
     _looks: WeakKeyDictionary[Connection, _Look] = field(default_factory=WeakKeyDictionary, compare=False)
 
     def read(self, connection: Connection, status: Status) -> Reading | None:
@@ -146,9 +147,9 @@ class Seldom:
         look = self._looks.get(connection)
         if look is None or not look.at_s <= now_s < look.next_s:
             found, in_time = self._asked(connection)
-            told = reading(found, frozenset(found))
+            told = reading(found, frozenset(found), texts=self.texts)
             next_s = now_s + (EVERY_S if in_time else AGAIN_S)
-            look = self._looks[connection] = _Look(told if told.gauges else None, now_s, next_s)
+            look = self._looks[connection] = _Look(told if told.gauges or told.texts else None, now_s, next_s)
         return look.reading
 
     def _asked(self, connection: Connection) -> tuple[Mapping[str, Any], bool]:

@@ -1,4 +1,6 @@
-"""Statements that the server could not execute, the agent's own left out. Only where it counts errors by number."""
+"""Statements that the server could not execute, the agent's own left out, and logins that it denied. Only where it
+counts errors by number.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,14 @@ LIMITS = (1153, 1197, 1206, 1461, 1637)
 BROKEN_OFF = (1180, 1181, 1205, 1213, 1317, 3024, 3101)
 """Commits that failed, locks that did not come, deadlocks, time limits, a group that refused the transaction."""
 REFUSED_WRITES = (1290, 1598, 1836)
+DENIED = "1045, 1698"
+"""A wrong account or password."""
 NUMBERS = ", ".join(map(str, (*DISK, *MEMORY, *LIMITS, *BROKEN_OFF, *REFUSED_WRITES)))
 FAILED = f"""SELECT COALESCE(SUM(SUM_ERROR_RAISED), 0) - COALESCE((SELECT SUM(SUM_ERROR_RAISED)
 FROM performance_schema.events_errors_summary_by_thread_by_error WHERE ERROR_NUMBER IN ({NUMBERS}) AND THREAD_ID =
 (SELECT THREAD_ID FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID())), 0)
+AS statements, (SELECT COALESCE(SUM(SUM_ERROR_RAISED), 0)
+FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN ({DENIED})) AS denied
 FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN ({NUMBERS})"""  # noqa: S608
 """Errors of all other numbers, such as a duplicate key or an unknown table, say what is wrong with the statement."""
 
@@ -35,7 +41,8 @@ class Failures:
     def read(self, connection: Connection, status: Status) -> Reading | None:
         if COUNTS_NONE in connection.server_version.lower() or not connection.row(IS_ON)[0]:
             return None
-        return reading({"statements": connection.row(FAILED)[0]}, frozenset())
+        names, rows = connection.named_rows(FAILED)
+        return reading(dict(zip(names, rows[0], strict=True)), frozenset())
 
 
 FAILURES = Failures()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lutra_agent.engines.mysql.telemetry.collectors.base import Collector
 from lutra_agent.engines.mysql.telemetry.work.instruments import INSTRUMENTS
 from lutra_agent.engines.mysql.telemetry.work.pauses import PAUSES
+from lutra_agent.engines.mysql.telemetry.work.scans import SCANS
 from lutra_agent.engines.mysql.telemetry.work.switches import OPTIMIZER_SWITCH
 
-WORK: tuple[Collector, ...] = (PAUSES, OPTIMIZER_SWITCH, INSTRUMENTS)
+WORK: tuple[Collector, ...] = (PAUSES, OPTIMIZER_SWITCH, INSTRUMENTS, SCANS)
