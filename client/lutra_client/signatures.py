@@ -1,5 +1,6 @@
-"""What `inspect.signature` and `help` tell of a client's methods: the parameters of a call, with the fields of its body
-one by one, and what the client gives for it."""
+"""Signatures for `inspect.signature` and `help` of a client's methods: the parameters of a call, with the fields of its
+body one by one, and the client's return type.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Targets(Room):
     """How readings become what a surrogate is fitted to."""
 
     lift: float = 0.1
-    """What is added before its logarithm to a reading of which more is better, as a share of the median reading."""
+    """The amount added to a reading before its logarithm if more is better, as a share of the median reading."""
     prior_spread: float = 0.25
     """How far, relatively, a database's readings spread over its settings, before anything else is known …"""
     prior_readings: float = 2.0
@@ -82,7 +82,7 @@ class Surrogates(Room):
     noise_sigma: float = 1.2
     """The deviation of the logarithm of the noise's variance around its first guess."""
     proving_rows: int = 5
-    """Rows from which past workloads have to prove that they help to foresee what was measured here."""
+    """Rows from which past workloads have to prove that they improve the predictions of readings here."""
     boundary_noise: float = 0.2
     """The first guess of the noise's deviation where the target is whether a configuration runs."""
     boundary_blur: float = 0.1
@@ -91,7 +91,7 @@ class Surrogates(Room):
 
 @dataclass(frozen=True)
 class Drifts(Room):
-    """What counts as a change of all readings over a session's time; see `surrogate.drift`."""
+    """The criteria for a change of all readings over a session's time; see `surrogate.drift`."""
 
     size: float = 0.3
     """The deviation of a change around none, relatively."""
@@ -113,7 +113,7 @@ class Drifts(Room):
 
 @dataclass(frozen=True)
 class Calibration(Room):
-    """What intervals are scaled by, so that nine of ten readings lie inside; see `surrogate.calibration`."""
+    """Factors of intervals, so that nine of ten readings lie inside; see `surrogate.calibration`."""
 
     worse: float = 1.4
     """What the latent deviation is multiplied by on the bad side …"""
@@ -124,7 +124,7 @@ class Calibration(Room):
     better_by_cliff: float = 1.25
     """… and once trials have failed."""
     noise: float = 4.0
-    """What the noise's variance is multiplied by: a real server's readings have longer tails than a Gaussian's."""
+    """The factor of the noise's variance: a real server's readings have longer tails than a Gaussian's."""
     headroom: float = 0.04
     """How far above the best reading so far the objective is expected, relatively …"""
     early_headroom: float = 0.8
@@ -172,7 +172,7 @@ class Transfer(Room):
     most_context: float = 3.0
     """… each of which counts by its ratio's logarithm, at most so much …"""
     other_text: float = 1.0
-    """… and a text (a version, a script) so much where it is another one."""
+    """… and a text (a version, a script) if it differs."""
     factors: int = 5
     """Factors of the counters whose loadings are clustered …"""
     most_clusters: int = 12
@@ -209,7 +209,9 @@ class Search(Room):
     climbers: int = 8
     """Candidates that are improved by local steps."""
     thorough: Effort = Effort(14, 32, 0.75)
-    """To the top of the acquisition. Past workloads are rugged, and worth it; else taken in turns with the next …"""
+    """The share of acquisitions that are searched to the top. Past workloads are rugged, and worth it; otherwise this
+    alternates with the next …
+    """
     cursory: Effort = Effort(6, 24, 0.6)
     """… up to a good place near where it happens to start: this spreads the trials of a long search."""
     asked: int = 48
@@ -225,7 +227,7 @@ class Search(Room):
     shuffles: int = 8
     """How often each knob is shuffled among the rows to see whether it matters."""
     slack: float = 0.02
-    """What the score may lose for the sake of fewer changes, where a recommendation rests on past workloads."""
+    """The loss of score that is accepted for fewer changes, if a recommendation uses past workloads."""
     handover_loss: float = 0.05
     """The share of the predicted gain that a handover is expected to lose at most for the sake of fewer changes …"""
     handover_risk: float = 0.25
@@ -262,12 +264,12 @@ class Start(Room):
 
 @dataclass(frozen=True)
 class Safety(Room):
-    """What a safe recommendation is."""
+    """The criteria for a safe recommendation."""
 
     probability: float = 0.95
     """That it stays within the tolerance, runs, and keeps the limits."""
     tolerance: float = 0.1
-    """How much worse than the current configuration still counts as no worse, relatively: less is no surprise."""
+    """The relative loss against the current configuration that still counts as equal."""
     lesson: float = 1.0
     """By how much each bad surprise widens what is believed possible."""
     bad: float = 0.1
@@ -280,23 +282,23 @@ class Safety(Room):
 
 @dataclass(frozen=True)
 class Live(Room):
-    """What is worth proposing to the operator of a live database."""
+    """The criteria for a proposal to the operator of a live database."""
 
     least_strength: float = 0.4
-    """A symptom's strength from which it speaks for its cure; a weaker one is told and not acted on."""
+    """A symptom's strength from which it recommends its cure; a weaker one is reported without a proposal."""
     least_gain: float = 0.05
-    """What the model has to predict of a change that nothing else speaks for, relatively …"""
+    """The relative gain that the model has to predict for a change without other evidence …"""
     probability: float = 0.9
     """… and how probable so much has to be. The same of a return to what was measured before."""
     escalations: int = 3
-    """How often a setting is moved on in one direction for a symptom that persists; from then on it is told alone."""
+    """The number of moves of a setting in one direction for a symptom that persists; after them it is only reported."""
 
 
 FORMER_NAMES = {
     "targets": {"unrest_readings": "noise_factor_readings", "most_unrest": "most_noise_factor"},
     "search": {"contested": "contradicted"},
 }
-"""What options were called in documents that an earlier version kept."""
+"""Names of options in documents that an earlier version wrote."""
 
 
 @dataclass(frozen=True)
@@ -327,7 +329,7 @@ class Options(Room):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
-        """The options that `to_dict` wrote, also under former names; what it does not name keeps its default.
+        """The options that `to_dict` wrote, former names included; an option that it does not name keeps its default.
 
         Raises ValueError.
         """
@@ -356,7 +358,7 @@ class Options(Room):
     ) -> Options:
         """With these parts in place of their own, each the object itself or its name; None keeps what there is.
 
-        Raises TypeError for an object that is no such part.
+        Raises TypeError for an object that does not fit as such a part.
         """
         given = {"surrogate": surrogate, "kernel": kernel, "acquisition": acquisition}
         options = self

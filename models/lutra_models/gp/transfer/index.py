@@ -75,7 +75,7 @@ class Index:
         return self._at.keys()
 
     def put(self, id_: str, engine: str, owner: str, workload: Workload) -> None:
-        """Add a workload, or what it is by now; the one that was added first goes where there are too many."""
+        """Add or replace a workload; if there are too many, the oldest is removed."""
         self.drop(id_)
         while len(self._at) >= self._most:
             self.drop(next(iter(self._at)))

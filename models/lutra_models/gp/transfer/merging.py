@@ -1,7 +1,7 @@
 """Whether a workload teaches anything beside another one of the same database: then both are kept as one.
 
-What is the same has to be the same in all that counts: metric, circumstances, levels, and the effect of each setting as
-far as either of both is certain of it.
+Two equal workloads are equal in everything that counts: metric, circumstances, levels, and the effect of each setting
+as far as either of them is certain of it.
 """
 
 from __future__ import annotations
