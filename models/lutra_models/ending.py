@@ -17,16 +17,16 @@ from lutra_models.metrics import Goal, Objective
 from lutra_models.student import probability, quantile
 
 LEAST_READINGS = 8
-"""The number of readings inside the window without which nothing is predicted …"""
+"""The least number of readings inside the window for a prediction."""
 LEAST_SHARE = 1 / 6
-"""… nor before this share of it is over."""
+"""The least share of the window that is over before a prediction."""
 MOST_BATCHES = 10
 SLOPE = 0.2
 """How far the level moves from a window's begin to its end: the deviation of the belief, relative to the level."""
 SCATTER = 0.08
-"""The relative scatter of a batch that is believed beforehand …"""
+"""The prior of the relative scatter of a batch."""
 SCATTER_WEIGHT = 2
-"""… and the degrees of freedom that this belief weighs."""
+"""The weight of that prior, in degrees of freedom."""
 DOUBT = 0.05
 """The relative deviation of the rest from all that its begin can tell."""
 CHANCE = 0.03

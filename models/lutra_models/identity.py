@@ -13,7 +13,7 @@ HOST_TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Identity:
-    """The server for which a session's measurements are valid. `identifier` is empty if the server does not report one."""
+    """The server for which a session's measurements are valid. `identifier` is empty if the server reports none."""
 
     role: Role
     engine_version: str

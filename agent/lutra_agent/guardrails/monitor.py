@@ -26,9 +26,9 @@ from lutra_agent.state.store import State
 
 WINDOWS = "windows"
 CALM_WINDOWS = 120 + TELL
-"""So many windows under a confirmed configuration are kept, for a change to be compared with those before it …"""
+"""The number of windows under a confirmed configuration that are kept to compare a change with."""
 NEWEST = 30
-"""… and so many of them make the baseline."""
+"""The number of these windows in the baseline."""
 
 log = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ from lutra_models.scores import Forecast, rank_correlation, tally
 
 LEVELS = (0.8, 0.9)
 AFTER = (3, 6, 10, 16, 24)
-"""Trials after which a model is fitted …"""
+"""Trials after which a model is fitted."""
 LEAST_LEFT = 3
-"""… where at least so many are left to be predicted."""
+"""The least number of trials that are left to predict for such a fit."""
 
 
 def score_session(history: History, others: Sequence[History], options: Options) -> dict[str, Any]:

@@ -29,9 +29,9 @@ LIKELY = NormalDist().inv_cdf(0.8)
 of ten comparisons (`python -m benchmarks promotion`).
 """
 LEAST_TOLD = 5
-"""Fewer sessions do not tell how many it takes …"""
+"""The least number of sessions from which the necessary number is estimated."""
 MOST_NEEDED = 1000
-"""… and more are not worth waiting for."""
+"""The largest number of necessary sessions that is reported: more are not worth the wait."""
 
 
 @dataclass(frozen=True)

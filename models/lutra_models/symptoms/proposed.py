@@ -1,4 +1,4 @@
-"""The findings about settings that are not active yet: from these settings alone, as nothing was measured under them."""
+"""The findings about settings that are not active yet: from these settings alone, without any windows under them."""
 
 from __future__ import annotations
 

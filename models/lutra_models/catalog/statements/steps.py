@@ -22,7 +22,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Statement(Step):
-    """A statement for the server. `wanted` is the active value that it asks for, None if the source does not need it."""
+    """A statement for the server. `wanted` is the active value that it asks for, None if the source needs none."""
 
     wanted: str | None = None
 

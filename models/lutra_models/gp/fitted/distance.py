@@ -13,9 +13,9 @@ from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding
 from lutra_models.knobs import Choice
 
 MATERIAL = 0.05
-"""The share of a setting's range by which it may be beyond what was measured and still count as that …"""
+"""The distance beyond the measured values, as a share of the setting's range, that still counts as measured."""
 BEYOND = 0.5
-"""… and the share of the range that was measured."""
+"""The same distance, as a share of the measured range."""
 
 
 def unlike(encoding: Encoding, codes: Array, measured: Array) -> set[str]:

@@ -62,7 +62,7 @@ def final(learned: Learned, baseline: Configuration | None, max_changes: int | N
 
 
 def shortened(learned: Learned, baseline: Configuration) -> Configuration:
-    """The choice of `final`, with every setting back at the baseline whose undo is predicted to cost next to nothing."""
+    """The choice of `final`, every setting back at the baseline whose undo is predicted to cost almost nothing."""
     options = learned.options.search
     steps = path(learned, final(learned, baseline).configuration, baseline, _allowed(learned))
     return steps.shortest(options.handover_loss, options.handover_risk)

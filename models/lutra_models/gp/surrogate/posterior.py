@@ -59,9 +59,9 @@ class GaussianProcess:
     noise: float
     transform: Transform
     slopes: Array = field(default_factory=lambda: _NONE)
-    """(p,) what a trend's coefficient is believed to be …"""
+    """(p,) the prior mean of each trend's coefficient."""
     doubts: Array = field(default_factory=lambda: _NONE)
-    """(p,) … and the deviation of that belief."""
+    """(p,) its prior deviation."""
     noise_factors: Array = field(default_factory=lambda: _NONE)
     """(≤ n,) of the first rows, by how much a reading there scatters more: multiples of the noise's variance."""
     spread: Spread = Spread()

@@ -28,9 +28,9 @@ from lutra_models.gp.transfer.workload import Workload
 MOST = 20_000
 """Workloads that are looked at; of more the ones added last."""
 COMPARED = 1_000
-"""The nearest, whose effects are compared with what was measured …"""
+"""The number of nearest workloads whose effects are compared with the readings."""
 COMPARED_AT = 12
-"""… under so many configurations, evenly in their order."""
+"""The number of configurations of that comparison, taken evenly in their order."""
 RANKED_AT = 40
 """The same where pairs of configurations are ranked."""
 _NONE = -1

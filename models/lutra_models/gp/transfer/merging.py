@@ -15,9 +15,9 @@ from lutra_models.gp.transfer.workload import Lesson, Workload
 from lutra_models.history import same_context
 
 AGREEING = 1.0
-"""Deviations that two curves may be apart …"""
+"""The largest distance between two equal curves, in deviations."""
 NOTHING = 0.05
-"""… and beside that what is lost in a reading's noise, relatively: a metric on another scale has no such allowance."""
+"""The allowance for a reading's noise beside that, relatively; a metric on another scale does not have it."""
 
 
 def says_the_same(one: Workload, other: Workload, metric: str) -> bool:

@@ -19,9 +19,9 @@ from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
 SYMPTOMS_EVERY = timedelta(minutes=5)
-"""The windows since the last look are read for them …"""
+"""The interval at which the windows since the last comparison are examined for symptoms."""
 WHOLE_EVERY = timedelta(minutes=MINUTES)
-"""… and all that evidence rests on so often, as some symptoms take their time, and where the new windows show more."""
+"""The interval at which all windows of the evidence are examined, as some symptoms need many; new symptoms cause it, too."""
 UNAPPLIED = (State.EXPIRED, State.REFUSED, State.FAILED, State.REVERTED)
 KNOWN = 20
 """Circumstances under which nothing was worth changing: a load that comes and goes is looked at once at each level."""
