@@ -1,4 +1,4 @@
-"""What a worker is given."""
+"""The input of a worker."""
 
 from __future__ import annotations
 
