@@ -1,4 +1,4 @@
-"""The database server among this host's processes, also where it does not answer (yet)."""
+"""The database server among this host's processes, even if it does not answer (yet)."""
 
 from __future__ import annotations
 

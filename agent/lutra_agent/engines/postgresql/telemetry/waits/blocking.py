@@ -1,4 +1,4 @@
-"""Who holds others up: how many wait for a lock and for how long, behind how many that wait for nobody themselves.
+"""Blockers: the number and duration of waits for a lock, and the number of sessions that block without waiting.
 
 `exclusive` counts statements that wait for a table as a whole, as DDL does, and `behind_exclusive` those that wait
 behind one of them. A prepared transaction blocks as process 0. No more than 100 waiting sessions are looked at.
