@@ -1,4 +1,4 @@
-"""Lutra's agent: measures a database, carries out a change, takes it back."""
+"""Lutra's agent: measures a database, makes changes, undoes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong beside a database, by how the agent reacts to it."""
+"""Errors beside a database, by the agent's reaction to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What carries a flow out: with threads that block, or with asyncio. The only two places where the clients differ."""
+"""The code that carries out a flow, with threads that block or with asyncio. Only here do the clients differ."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Blocking:
 
     @contextmanager
     def streamed(self, request: Request[Any]) -> Iterator[httpx.Response]:
-        """The answer while it comes; a refusal is asked again as any other. Raises Problem, and Unreachable also where
-        it breaks off.
+        """The answer while it arrives; a refused request is sent again as any other. Raises Problem, and Unreachable
+        even if the answer breaks off.
         """
         for attempt in count(1):
             try:
@@ -91,8 +91,8 @@ class Awaiting:
 
     @asynccontextmanager
     async def streamed(self, request: Request[Any]) -> AsyncIterator[httpx.Response]:
-        """The answer while it comes; a refusal is asked again as any other. Raises Problem, and Unreachable also where
-        it breaks off.
+        """The answer while it arrives; a refused request is sent again as any other. Raises Problem, and Unreachable
+        even if the answer breaks off.
         """
         for attempt in count(1):
             try:

@@ -1,4 +1,4 @@
-"""What may go wrong, in the service's own words where it said any."""
+"""Errors of the client, in the service's own words if it sent any."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import httpx
 from lutra_models.errors import LutraError
 
 SHOWN = 300
-"""Of an answer that is no problem document, so many characters are told."""
+"""The most characters shown of an answer that is not a problem document."""
 
 
 class Unreachable(LutraError):
@@ -19,7 +19,7 @@ class Unreachable(LutraError):
 
     @property
     def way_out(self) -> str:
-        """What the person who asked may do."""
+        """The action that the caller can take."""
         if "CERTIFICATE_VERIFY_FAILED" in str(self):
             return (
                 "set LUTRA_CA_FILE to the certificate (PEM) of the authority that signed the service's, or LUTRA_URL "
@@ -35,7 +35,7 @@ class NotLutra(LutraError):
 
 
 class TimedOut(LutraError):
-    """What was waited for did not happen before the deadline."""
+    """The awaited state did not come before the deadline."""
 
     code = "timed_out"
 
@@ -97,7 +97,7 @@ _KINDS: dict[int, type[Problem]] = {
 
 
 def unreachable(method: str, path: str, error: httpx.TransportError) -> Unreachable:
-    """Names the service that was asked, without what else stands in its URL."""
+    """The error for a service that cannot be reached. It names the service without the rest of its URL."""
     try:
         url = error.request.url
     except RuntimeError:

@@ -82,7 +82,7 @@ def again_after_s(request: Request[Any], reply: Reply, retries: Retries, attempt
 
 
 def answered(request: Request[T], retries: Retries) -> Flow[T]:
-    """What the service answers: a document, a text, or None where there is nothing. Raises NotLutra for a page."""
+    """The service's answer: a document, a text, or None for an empty one. Raises NotLutra for a web page."""
     response = yield from exchanged(request, retries)
     found: T = moments.read(_read(response), request.answer)
     return found
@@ -96,7 +96,7 @@ def until(
     every_s: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Flow[T]:
-    """The first answer that is `done`; `ask` is told how many seconds are left. Raises TimedOut after `timeout_s`."""
+    """The first answer that is `done`; `ask` gets the seconds that are left. Raises TimedOut after `timeout_s`."""
     deadline = clock() + timeout_s
     while True:
         request = ask(max(deadline - clock(), 0.0))

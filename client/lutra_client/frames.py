@@ -38,7 +38,7 @@ def html(items: Iterable[Any]) -> str | None:
 
 
 def reader() -> Callable[[str | bytes], Any]:
-    """What parses a line of JSON. Raises ImportError where pandas, or what comes with it here, is not installed."""
+    """A parser of one line of JSON. Raises ImportError if pandas, or a package that it needs here, is not installed."""
     read: Callable[[str | bytes], Any] = _installed()[2].loads
     return read
 
@@ -48,7 +48,7 @@ class Observed:
     """Observations on their way to a frame. Rows whose documents name the same things are kept together."""
 
     metrics: Iterable[str] = ()
-    """Those that were asked for: each is a column, also where nothing measured it."""
+    """The requested ones: each is a column, even if nothing measured it."""
     _groups: dict[tuple[Names, ...], _Alike] = field(default_factory=dict)
     _count: int = 0
 

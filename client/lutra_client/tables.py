@@ -104,12 +104,12 @@ class Pages(Sequence[T]):
         return html(islice(self, SHOWN))
 
     def first(self) -> T | None:
-        """The first item, or None; a page is asked for anew each time."""
+        """The first item, or None; each call requests a page."""
         items, _ = self.driver.run(page_of(self.request, self.driver.retries))
         return items[0] if items else None
 
     def list(self) -> builtins.list[T]:
-        """Every item, asked for anew."""
+        """Every item; each call requests all pages."""
         return self.driver.run(whole_of(self.request, self.driver.retries))
 
     def _all(self) -> builtins.list[T]:

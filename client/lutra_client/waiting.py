@@ -1,4 +1,4 @@
-"""Waiting with a deadline, told once for both clients."""
+"""Waiting with a deadline, defined once for both clients."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class Calls(Operations[D]):
 
     @flow
     def history(self, of: str, /) -> Flow[History]:
-        """What the recommender sees of a session (`ts_…`), or what was measured of a workload (`wl_…`), as the type
-        that `lutra_models.gp.fit` takes.
+        """The recommender's view of a session (`ts_…`), or the measurements of a workload (`wl_…`), as the type that
+        `lutra_models.gp.fit` takes.
         """
         return _history(self, of)
 

@@ -1,4 +1,4 @@
-"""What the mathematics answers: predictions, reasons, recommendations."""
+"""The recommender's answers: predictions, reasons, recommendations."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class Prediction:
 class Reason:
     """Why one setting changes: its old and new value, its share of the predicted effect, and a plain sentence.
 
-    `effect` is the relative change of the objective's median when this setting alone goes back to `before`
-    (0.08: the objective is predicted 8 % better with the change than without it); None where nothing was learned yet.
-    `against` is what speaks against it, empty where nothing is known to.
+    `effect` is the relative change of the objective's median when this setting alone goes back to `before` (0.08: the
+    objective is predicted 8 % better with the change than without it); None if nothing was learned yet. `against` is an
+    argument against the change, empty if none is known.
     """
 
     knob: str
@@ -91,7 +91,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Basis:
-    """What a live recommendation rests on, and what an operator is told beside it.
+    """The grounds of a live recommendation, and further information for the operator.
 
     `symptoms` were evaluated over so many `windows` and `seconds`, of which `shown` are faults; `rules` settings were
     compared with the rule for this hardware. `predicted_gain` is the largest gain that the model holds to be probable,

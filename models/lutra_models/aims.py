@@ -59,12 +59,12 @@ class Aim:
 
     @property
     def predicted(self) -> tuple[str, ...]:
-        """What is predicted under each load: the objective's metric, p99 and QPS."""
+        """The metrics that are predicted under each load: the objective's metric, p99 and QPS."""
         metrics = dict.fromkeys((self.objective.metric, *(m.name for m in TARGETS)))
         return tuple(under(metric, load) for load in self.loads for metric in metrics)
 
     def limits(self, asked: Sequence[Limit]) -> tuple[Limit, ...]:
-        """What must hold under each load, for limits on what every load generator measures; others as they are."""
+        """Limits under each load, for metrics that every load generator measures; other limits stay as they are."""
         found: list[Limit] = []
         for limit in asked:
             names = [under(limit.metric, x) for x in self.loads] if limit.metric in PER_LOAD else [limit.metric]

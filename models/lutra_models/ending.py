@@ -1,11 +1,10 @@
-"""May a window end early? What its seconds so far say of what the whole window would read. Pure functions.
+"""May a window end early? A prediction of the whole window's reading from its seconds so far. Pure functions.
 
-The seconds of a window are taken for a level with a slope and scatter around it. Neighbours among them resemble each
-other, so batches of them are what counts. A load drifts over its window by some share that is believed beforehand and
-that the seconds correct, the more the farther they are from it: one that begins slowly is expected to go on rising.
-What nothing inside the window can show (a cache that fills at once, a checkpoint that ends) is a doubt that stays until
-the window is over. The rest's mean is then Student's t (conjugate linear regression: Gelman et al., Bayesian Data
-Analysis, chapter 14).
+The seconds of a window are modelled as a level with a slope and scatter around it. Neighbouring seconds are correlated,
+so the model uses batches of them. A load drifts over its window by a share with a prior, which the seconds correct: a
+load that begins slowly is expected to go on rising. Effects that nothing inside the window can show (a cache that fills
+at once, a checkpoint that ends) are an uncertainty that stays until the window is over. The rest's mean is then
+Student's t (conjugate linear regression: Gelman et al., Bayesian Data Analysis, chapter 14).
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from lutra_models.metrics import Goal, Objective
 from lutra_models.student import probability, quantile
 
 LEAST_READINGS = 8
-"""Without so many readings inside the window nothing is told …"""
+"""The least number of readings inside the window for a prediction."""
 LEAST_SHARE = 1 / 6
-"""… nor before this share of it is over."""
+"""The least share of the window that is over before a prediction."""
 MOST_BATCHES = 10
 SLOPE = 0.2
 """How far the level moves from a window's begin to its end: the deviation of the belief, relative to the level."""
 SCATTER = 0.08
-"""The relative scatter of a batch that is believed beforehand …"""
+"""The prior of the relative scatter of a batch."""
 SCATTER_WEIGHT = 2
-"""… and the degrees of freedom that this belief weighs."""
+"""The weight of that prior, in degrees of freedom."""
 DOUBT = 0.05
 """The relative deviation of the rest from all that its begin can tell."""
 CHANCE = 0.03
 """A window ends when the chance that it comes to its level is below this."""
 BOUND_CHANCE = 0.1
-"""The chance that the whole window would have read beyond the bound that is told of one that was ended."""
+"""The probability that the whole window would have read beyond the bound of a window that was ended early."""
 _NOTHING = 1e-100
 """A load that does nothing: it may be about to begin."""
 
@@ -66,7 +65,9 @@ class Outlook:
         return 0.5 + 0.5 * inside if ahead > 0 else 0.5 - 0.5 * inside
 
     def bound(self, goal: Goal) -> float:
-        """What the whole window reads at best: beyond it only with a chance of `BOUND_CHANCE`. Never below 0."""
+        """The best reading that the whole window can give: better ones have a probability of at most `BOUND_CHANCE`.
+        Never below 0.
+        """
         margin = quantile(BOUND_CHANCE, self.freedom) * self.scale
         return max(0.0, self.mean + margin if goal == "maximize" else self.mean - margin)
 
@@ -85,7 +86,7 @@ def ended(readings: Sequence[float], whole: int, level: Level) -> float | None:
 def outlook(readings: Sequence[float], whole: int, goal: Goal) -> Outlook | None:
     """What the readings so far say of the whole window; None while they are too few, or where it is over.
 
-    What becomes better is expected to go on so, and what becomes worse to stay as it is.
+    Seconds that improve are expected to go on improving; those that get worse are expected to stay at their level.
     """
     count, rest = len(readings), whole - len(readings)
     if count < max(LEAST_READINGS, whole * LEAST_SHARE) or rest <= 0 or not sum(readings) < math.inf:

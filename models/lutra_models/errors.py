@@ -1,7 +1,8 @@
-"""What can go wrong, as types with a stable wire `code`. No HTTP here: one table in the service maps codes to statuses.
+"""Errors and failures, as types with a stable wire `code`. No HTTP here: one table in the service maps codes to
+statuses.
 
-What is raised is a `LutraError`. What ended a recommendation is a `Failure`, a value that is kept: its code says what
-follows from it, for the agent, the service and the recommender alike. Programming mistakes stay `ValueError` and
+An error is raised as a `LutraError`. The end of a recommendation is a `Failure`, a stored value whose code decides the
+consequences in the agent, the service and the recommender alike. Programming mistakes stay `ValueError` and
 `TypeError`.
 """
 
@@ -81,7 +82,7 @@ class InvalidOptions(LutraError):
 
 
 class MissingExtension(LutraError):
-    """What an options document names comes from a package that is not installed."""
+    """A name in an options document comes from a package that is not installed."""
 
     code = "missing_extension"
 
@@ -209,7 +210,7 @@ class ComputeCode(FailureCode):
 
 
 class DecisionCode(FailureCode):
-    """What somebody, or the service, ended; and what an agent tells without a code."""
+    """Endings decided by a person or by the service; and endings that an agent reports without a code."""
 
     REJECTED = "rejected", _Means.SENTENCE
     WITHDRAWN = "withdrawn", _Means.SENTENCE
@@ -225,7 +226,7 @@ class DecisionCode(FailureCode):
 
 
 class Party(StrEnum):
-    """Who ended something. The agent speaks for its guards and its server too."""
+    """The party that ended something. The agent also stands in for its guards and its server."""
 
     AGENT = "agent"
     SERVICE = "service"
@@ -261,7 +262,7 @@ class Failure:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Failure:
-        """What `to_dict` made; a code of another version becomes a part of the message."""
+        """The failure that `to_dict` wrote; a code of another version becomes a part of the message."""
         word, message, by = document["code"], document["message"], Party(document["by"])
         code = codes().get(word)
         return cls(code, message, by) if code else cls(DecisionCode.UNKNOWN, f"{word}: {message}", by)

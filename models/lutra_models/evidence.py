@@ -1,7 +1,7 @@
-"""What is known of a live database before anything is tried, and what was turned down there.
+"""The knowledge about a live database before any trial, and the declined changes.
 
-Findings are what symptoms and rules say, each with the settings that it speaks for. What was turned down, or undone, is
-not proposed again until something that it depended on has changed.
+Findings come from symptoms and rules, each with the settings that it recommends. A declined or undone change is not
+proposed again until one of its circumstances has changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lutra_models.knobs import Value
 Ground = Literal["outage", "danger", "fault", "elsewhere", "enough", "note", "rule", "outlying"]
 """A symptom of one of the catalogue's kinds; a rule for this hardware, or a value far outside of what serves it."""
 URGENT: tuple[Ground, ...] = ("outage", "danger")
-"""What a person is told before all that only costs time, in this order."""
+"""The grounds that come before all those that only cost time, in this order."""
 CURABLE: tuple[Ground, ...] = ("outage", "danger", "fault")
 """Of which a setting may be the cure."""
 OF_THE_HOST: tuple[Ground, ...] = ("rule", "outlying")
@@ -28,14 +28,14 @@ _ORDER: tuple[tuple[Ground, ...], ...] = (
     ("rule",),
     ("enough", "note"),
 )
-"""What a person is told first, and what comes after it."""
+"""The order in which people read the grounds."""
 Way = Literal["raise", "lower", "set"]
 How = Literal["rejected", "left_out", "rolled_back", "reverted", "refused", "failed"]
 """By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard; by the agent
 that did not begin, by the server that did not take it.
 """
 Verdict = Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
-"""What later windows are against earlier ones at like load."""
+"""The comparison of later windows with earlier ones at comparable load."""
 STRENGTH_CHANGED = 0.2
 """Two strengths of a symptom that lie farther apart are two states of the database."""
 HARDWARE_CHANGED = 0.1
@@ -44,11 +44,11 @@ HARDWARE_CHANGED = 0.1
 
 @dataclass(frozen=True)
 class Move:
-    """One setting's change that a finding speaks for, in the server's own unit.
+    """A change of one setting that a finding recommends, in the server's own unit.
 
-    `after` is None where nothing can be offered; `obstacle` says why, or why it is not all that was wanted. `restart`
-    says that the change needs one. `sentence` is the reason and `against` what speaks against it, empty where nothing
-    does.
+    `after` is None if nothing can be offered; `obstacle` says why, or why the offer is less than the finding asks for.
+    `restart` says that the change needs one. `sentence` is the reason and `against` the argument against it, empty if
+    there is none.
     """
 
     setting: str
@@ -94,7 +94,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Basis:
-    """What an answer about settings depended on: version, hardware, and how strong what spoke for them was."""
+    """The circumstances of a decision about settings: version, hardware, and the strength of the findings that
+    recommended them.
+    """
 
     version: str
     memory_bytes: int
@@ -126,9 +128,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Compared:
-    """What `changes`, which are active, did at like load: the settings since against those before.
+    """The effect of `changes`, which are active, at comparable load: the settings since then against those before.
 
-    `ratio` is the objective's metric after them over before, None where too few windows are at like load.
+    `ratio` is the objective's metric after them over before, None if too few windows are at comparable load.
     """
 
     changes: tuple[Change, ...]
@@ -166,7 +168,7 @@ class Evidence:
     unread: str = ""
 
     def basis(self, settings: Iterable[str]) -> Basis:
-        """What an answer about these settings depends on: faults, version and hardware."""
+        """The circumstances of a decision about these settings: faults, version and hardware."""
         asked = set(settings)
         strengths = {f.name: f.strength for f in self.findings if f.ground in CURABLE and asked & set(f.settings)}
         return Basis(self.version, self.memory_bytes, self.cores, strengths)
@@ -232,12 +234,12 @@ def _changed(turned_down: TurnedDown, evidence: Evidence | None, setting: str | 
 
 
 def harm(ground: Ground) -> int:
-    """The place of a ground in the order in which a person is told: 0 for an outage."""
+    """The rank of a ground in the order in which people read them: 0 for an outage."""
     return next(place for place, grounds in enumerate(_ORDER) if ground in grounds)
 
 
 def way(before: Value, after: Value) -> Way:
-    """In which direction a setting moves. To and from a word, or a value that stands for something else, it is set."""
+    """The direction in which a setting moves. A change to or from a word or a special value is *set*."""
     if isinstance(before, str) or isinstance(after, str) or before < 0 or after < 0:
         return "set"
     return "raise" if after > before else "lower"

@@ -1,5 +1,5 @@
-"""What other installed packages add to Lutra's tuples: engines, drivers, catalogues, scratch servers, and parts of the
-recommender.
+"""Additions of other installed packages to Lutra's tuples: engines, drivers, catalogues, scratch servers, and parts of
+the recommender.
 
 A package names each such value among its entry points. The value is what would be a line of the tuple in this
 repository; a part of the recommender may also be its class. A part is imported where an options document names it, and
@@ -27,7 +27,7 @@ SURROGATES = "lutra.surrogates"
 ACQUISITIONS = "lutra.acquisitions"
 KERNELS = "lutra.kernels"
 PARTS = (SURROGATES, ACQUISITIONS, KERNELS)
-"""What the recommender is made of."""
+"""The kinds of parts of the recommender."""
 
 T = TypeVar("T")
 
@@ -73,12 +73,12 @@ def brought() -> frozenset[tuple[str, str, Package | None]]:
 
 
 def names_of(group: str) -> list[str]:
-    """What installed packages bring, without importing any of it."""
+    """The names that installed packages add; nothing of them is imported."""
     return sorted(entry_points(group=group).names)
 
 
 def fresh() -> None:
-    """Look for what packages bring anew."""
+    """Search the installed packages again."""
     plugged.cache_clear()
 
 

@@ -37,13 +37,13 @@ class Guardrail:
 
 @dataclass(frozen=True)
 class Guard:
-    """What is watched: the first of `metrics` that a window has, on the right `side` of a bound.
+    """A bound to watch: the first of `metrics` that a window has, on the right `side` of a bound.
 
     The bound is the limit itself, or the limit and the baseline of that metric, which is its median in the windows
     before the change. A metric may carry its source behind an `@`: a p99 is compared with its like alone.
 
-    A reading whose own `error` is told has to lie beyond the bound by twice that. Where others slow the server more
-    than before the change, the bound moves with the power `slows` of how many times slower they make it.
+    A reading with a known `error` has to lie beyond the bound by twice that error. If others slow the server more than
+    before the change, the bound moves with the power `slows` of the factor of that slowdown.
     """
 
     name: GuardName
@@ -82,7 +82,7 @@ class Guard:
         return value <= bound if self.side == "at_most" else value >= bound
 
     def tightened(self, floor: Guardrail, wanted: Guardrail) -> Guardrail:
-        """The stricter of the two in each part; one that is switched off is no floor."""
+        """The stricter of the two in each part; one that is switched off sets no minimum."""
         if not floor.enabled or not wanted.enabled:
             return wanted if not floor.enabled else floor
         stricter = min if self.side == "at_most" else max

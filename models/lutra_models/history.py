@@ -1,4 +1,4 @@
-"""What was measured, and the tuning session that asked for it."""
+"""Measurements, and the tuning session that asked for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SETTING = "setting."
 """Begins the name of a setting in an exported table, whose other columns are none."""
 
 CIRCUMSTANCE = "context."
-"""Begins the name of a covariate that is no setting: `context.cores`."""
+"""Prefix of the name of a covariate that is not a setting: `context.cores`."""
 
 MODES: tuple[Mode, ...] = ("observe", "reload_only", "restart_in_window", "lab")
 """From the weakest to the strongest; of two modes the weaker counts."""
@@ -190,7 +190,7 @@ class History:
         metrics: Iterable[str] = (),
         **more: Any,
     ) -> History:
-        """What a table holds, a row a configuration and what was measured under it.
+        """The history of a table with one row per configuration and its measurements.
 
         `frame` is a pandas frame, or a list of rows by column. The objective's metric and `metrics` are metrics; a row
         without the objective is a failure. Every other column is a setting: of `space`, or where none is given, of one
@@ -211,8 +211,8 @@ class History:
     ) -> History:
         """With one observation more: a reading of the objective, several metrics by name, or why there is none.
 
-        What was pending is so no longer. `more` is as for an observation. Raises ValueError where both are given, or
-        neither.
+        A pending configuration is then no longer pending. `more` is as for an observation. Raises ValueError if both
+        are given, or neither.
         """
         if (measured is None) == (failure is None):
             raise ValueError(f"give either measurements or a failure: got {measured!r} and {failure!r}")
@@ -232,7 +232,7 @@ class History:
 
     @property
     def completed(self) -> tuple[Observation, ...]:
-        """The observations that are no failures."""
+        """The observations without the failures."""
         return tuple(o for o in self.observations if o.completed)
 
     @cached_property
@@ -244,12 +244,12 @@ class History:
         return {n: now[n] for n in fixed} if fixed and now is not None else {}
 
     def standing(self, configuration: Configuration) -> Configuration:
-        """This configuration under the covariates of now."""
+        """This configuration under the current covariates."""
         return configuration.replace(self.held) if self.held else configuration
 
     @property
     def reference(self) -> Configuration | None:
-        """What changes are counted from: the baseline; without one, the current configuration."""
+        """The configuration from which changes are counted: the baseline; without one, the current configuration."""
         return self.current if self.baseline is None else self.baseline
 
     def values(self, metric: str) -> list[tuple[Configuration, float]]:

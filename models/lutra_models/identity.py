@@ -13,7 +13,7 @@ HOST_TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Identity:
-    """What a session's measurements hold for. `identifier` is empty where the server does not tell one."""
+    """The server for which a session's measurements are valid. `identifier` is empty if the server reports none."""
 
     role: Role
     engine_version: str
@@ -22,7 +22,7 @@ class Identity:
     cores: float
 
     def differences(self, now: Identity) -> list[str]:
-        """What is another thing `now`, in words."""
+        """The differences from `now`, in words."""
         return list(self._differences(now))
 
     def _differences(self, now: Identity) -> Iterator[str]:

@@ -17,12 +17,12 @@ from lutra_models.errors import InvalidConfiguration
 
 Value = int | float | str
 Applies = Literal["immediate", "reload", "restart", "reboot"]
-"""What makes a new value active: its step itself, a reload, a restart of the server, a reboot of its host.
+"""The step that makes a new value active: its statement, a reload, a restart of the server, a reboot of its host.
 
 Nobody but the host's operator reboots it: a setting that needs that is shown, and does not move.
 """
 Risk = Literal["none", "durability", "availability", "host"]
-"""What a new value can cost: nothing, committed data, connections, or whatever else runs on the machine."""
+"""The possible cost of a new value: nothing, committed data, connections, or other programs on the machine."""
 
 _BYTES = re.compile(r"\d*(B|[kMGT]B)")
 
@@ -34,12 +34,11 @@ STEPS = 100
 class Number:
     """A numeric domain `[low, high]`, in `unit`; `log` where it spans decades.
 
-    `special` values ("auto", "off": often -1 or 0) are legal besides the range and mean something of their own, so
-    they are searched as values apart and never as the end of the range. `step`: the server rounds to multiples of it,
-    so only those are legal. `serves` is the part of the range, from … to, that serves a server on such a host, where
-    the range was widened to hold what was measured; None where all of it does. What is proposed is a round value that
-    people can read, one of about `steps` over the domain; with `steps=None` it is whatever the search finds best, to
-    the last digit.
+    `special` values ("auto", "off": often -1 or 0) are legal in addition to the range and have a meaning of their own,
+    so they are searched as separate values and never as the end of the range. `step`: the server rounds to multiples of
+    it, so only those are legal. `serves` is the part of the range (from, to) that suits a server on such a host, if the
+    range was widened for measured values; None if all of it does. Proposals are round values that people can read,
+    about `steps` over the domain; with `steps=None` they are the search's best values, to the last digit.
     """
 
     low: float
@@ -170,7 +169,7 @@ class Knob:
 
 
 def domain_of(name: str, values: Iterable[Value]) -> Domain:
-    """What holds all that was measured: texts as options, numbers as a range, on a logarithm over two decades.
+    """A domain of all measured values: texts as options, numbers as a range, on a logarithm over two decades.
 
     Raises ValueError for fewer than two distinct values.
     """
@@ -217,7 +216,7 @@ class Configuration(Mapping[str, Value]):
         return f"Configuration({self._values!r})"
 
     def replace(self, changes: Mapping[str, Any]) -> Configuration:
-        """This configuration with `changes` laid over it."""
+        """This configuration with `changes` merged into it."""
         return Configuration({**self._values, **changes})
 
     def restrict(self, names: Iterable[str]) -> Configuration:

@@ -27,7 +27,7 @@ class RecommendationState(StrEnum):
 
 
 class RecommendationKind(StrEnum):
-    """What a recommendation is for."""
+    """The purpose of a recommendation."""
 
     SEARCH = "search"
     VERIFICATION = "verification"

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SPREADS = (1.1, 1.4, 1.7, 2.2)
-"""How many times the smallest rate the largest has to be for a straight line of the load, and for each parabola …"""
+"""The least ratio of the largest to the smallest rate for a straight line of the load, and for each parabola."""
 BENDS = (0.0, 0.5, 0.85)
-"""… that begins at such a quantile of the loads."""
+"""The quantile of the loads at which each parabola begins."""
 A_COLUMN = 5
 """Windows for each column of that curve."""
 

@@ -1,4 +1,4 @@
-"""What is measured, and what better means. `Objective.gain` is the only place where a sign is flipped."""
+"""Metrics and the direction in which they improve. `Objective.gain` is the only place where a sign is flipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of one live server: its settings as it reports them, its host, and what the operator allows.
+"""One live server: its settings as it reports them, its host, and the operator's policy.
 
 These are the catalogue's inputs. They hold text as the server printed it; the catalogue parses it once.
 """
@@ -15,7 +15,7 @@ from lutra_models.knobs import Applies, Risk, Value
 SettingKind = Literal["integer", "real", "bool", "enum", "string"]
 Role = Literal["primary", "standby"]
 MemoryCount = Literal["in_use", "worst_case"]
-"""What a memory limit is held against: what can really be in use at once, or everything full at once."""
+"""The sum that a memory limit bounds: the memory that can really be in use at once, or everything full at once."""
 
 SERVER = "server"
 """The setting source that is the database server itself."""
@@ -30,7 +30,7 @@ LEAST_USABLE = 1 / 16
 LIMITS = ("shm_bytes", "open_files", "tasks", "write_iops")
 """Facts of a `Host` that bound a server beside its memory."""
 STAND_FOR = {"memory_pages": "transparent_hugepage.enabled", "allocator": "server.allocator"}
-"""Facts of a `Host` that stand for a setting where that is not reported: what may move is no circumstance."""
+"""Facts of a `Host` that replace a setting that is not reported: a setting that may move is not a circumstance."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ class Host:
     device: str | None = None
     """The kind of the data's disk: `nvme`, `network` …"""
     memory_pages: str | None = None
-    """Who gets transparent ones, and whether there are explicit ones."""
+    """The use of transparent huge pages, and whether there are explicit ones."""
     machine: str | None = None
-    """What the firmware calls it; in some clouds the instance type."""
+    """The firmware's name of the machine; in some clouds the instance type."""
     others_bytes: int | None = None
     """Of the memory, the most that others held in the windows seen, the kernel among them: the server cannot have it.
     None where the server's process, or the memory of its host, is not seen."""
     resident_bytes: int | None = None
-    """What the server's own processes hold now, what they share counted once."""
+    """The memory of the server's own processes now; shared memory is counted once."""
     shm_bytes: int | None = None
     """The size of the server's /dev/shm."""
     open_files: int | None = None
@@ -108,7 +108,7 @@ class Host:
 
     @property
     def kind(self) -> dict[str, str]:
-        """The facts that are told, by name."""
+        """The known facts, by name."""
         names = ("kernel", "allocator", "file_system", "device", "memory_pages", "machine")
         return {name: text for name in names if (text := getattr(self, name)) is not None}
 
@@ -143,7 +143,9 @@ class Server:
 
     @property
     def circumstances(self) -> dict[str, Value]:
-        """What it is measured under, whatever its settings are: itself, its hardware, and the system beneath."""
+        """The circumstances of its measurements, whatever its settings are: the server, its hardware, and the system
+        beneath.
+        """
         kind = {n: text for n, text in self.host.kind.items() if STAND_FOR.get(n) not in self.settings}
         sizes = {"memory_bytes": self.host.memory_bytes, "cores": self.host.cores}
         return {"engine": self.engine, "engine_version": self.version, **sizes, **kind}
@@ -157,7 +159,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Policy:
-    """What the operator allows. Texts are parsed by the catalogue, so that "4GB" is as good as 524288.
+    """The operator's policy. Texts are parsed by the catalogue, so that "4GB" is as good as 524288.
 
     `pins` keep a setting at a value; `ranges` narrow where to search; `movable` (None: every one of the catalogue's
     tunable settings) chooses which may move. `restart` admits settings that need one. `durability` admits settings that

@@ -1,4 +1,4 @@
-"""What crosses the network between an agent and the service. The only module of the core that imports pydantic.
+"""The messages between an agent and the service. The only module of the core that imports pydantic.
 
 An agent's text is not trusted: every model forbids unknown fields, bounds its sizes and refuses numbers that are none.
 Unknown *metrics* are kept; an unknown *field* is refused, and the refusal names the protocol that the service speaks.
@@ -185,7 +185,7 @@ class GuardEvent(_Wire):
 
 
 class RolledBackSetting(_Wire):
-    """What a setting was before an operator's rollback on the host, and is since."""
+    """The value of a setting before an operator's rollback on the host, and since."""
 
     before: SettingValue
     after: SettingValue

@@ -20,7 +20,7 @@ BRINGS = {"demo": "lutra-lab", "notebook": "lutra-notebooks"}
 
 
 class Commands(click.Group):
-    """What an operator can fix ends with one line, not with a traceback. Other distributions bring commands."""
+    """An error that an operator can fix ends with one line, without a traceback. Other distributions add commands."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted([*super().list_commands(context), *entry_points(group=ELSEWHERE).names])

@@ -24,11 +24,11 @@ ACCEPTED_AT_ONCE = 32
 BACKLOG = 1024
 FILES = 65_536
 FILES_BESIDE = 192
-"""Open files that are no clients: the database's, the executor's, and those accepted before one can be closed."""
+"""Open files that are not clients: the database's, the executor's, and those accepted before one can be closed."""
 
 
 class Server(uvicorn.Server):
-    """Lets the waiting requests go when it is told to stop, so that stopping takes no minute."""
+    """Ends the waiting requests at a stop, so that stopping takes less than a minute."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.config.app.state.notifier.close()  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What the agent's own file allows a directive, whatever the service says."""
+"""The limits of the agent's own file for a directive, whatever the service says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lutra_agent.config.types import CONFIRM_S
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the agent's own file allows, and the state of things.
+    """The limits of the agent's own file, and the current state.
 
     `windows` are the service's maintenance windows, `own_windows` those of the agent's file. `firing` are guards that
     fire, `unconfirmed` is the directive whose change is provisional. A change has `confirm_s` to be confirmed.

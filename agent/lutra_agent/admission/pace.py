@@ -14,7 +14,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Pace:
-    """The most within any hour. What the agent undoes by itself is not counted and never waits."""
+    """The most within any hour. Undos by the agent itself are not counted and never wait."""
 
     changes: int = 60
     restarts: int = 6

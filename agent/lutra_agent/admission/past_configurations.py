@@ -42,7 +42,7 @@ class PastConfigurations:
 
 
 def remember(state: State, active: Active, lab: bool) -> None:
-    """Keep what was active before a change. What a lab tried counts in a lab alone."""
+    """Store the configuration that was active before a change. A lab's trials count only in a lab."""
     entry = {"active": dict(active), "lab": lab}
     others = [e for e in _history(state) if e != entry]
     state.save(HISTORY, [*others, entry][-KEPT:])

@@ -1,4 +1,4 @@
-"""What a directive has to meet before the first statement: every refusal is of the wire's closed set."""
+"""Preconditions of a directive before the first statement: every refusal is of the wire's closed set."""
 
 from __future__ import annotations
 

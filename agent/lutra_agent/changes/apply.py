@@ -48,7 +48,8 @@ class Applier:
         self._read_server = read_server
 
     def apply(self, plan: Plan, restarting: Callable[[], object], preferred: Sequence[Step]) -> str:
-        """What a source rounded, in words; empty where nothing. Raises ApplyFailed, and what `restarting` raises.
+        """The values that a source rounded, in words; empty if none. Raises ApplyFailed, and the errors of
+        `restarting`.
 
         `restarting` is called before each restart. `preferred` are the steps to try first, where there are better ones
         than the plan's own.

@@ -70,7 +70,7 @@ class DirectiveExecutor:
         self._changes = ChangeStore(state)
 
     def execute(self, directive: Directive) -> Outcome:
-        """What really happened, whatever a server, a file or an operator may do. Raises Deferred."""
+        """The real outcome, whatever a server, a file or an operator does. Raises Deferred."""
         changes = self._changes.load()
         if changes.in_hand is not None:
             raise Deferred(f"{changes.in_hand.directive} has not been undone yet")

@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 def restore(engine: Engine, control: ServerControl, before: Snapshots, names: Sequence[str], restart: bool) -> None:
     """Restore the texts of `names` in the settings files and, with `restart`, their values; then verify them.
 
-    The sources beside the server's own come first, in the reverse of the order in which a change goes through them:
-    they are restored whether or not the server answers, and it may read them at its start. Where one cannot be
-    restored, the others are all the same. A server that is down is started with what the files said of `names`, and
-    with the whole files where it does not start so, or where there are no `names`. Raises DidNotStart, ApplyRefused,
-    also where a restart would lose data or another server answers than the snapshots are of, and DatabaseUnavailable.
+    The sources beside the server's own come first, in the reverse order of a change: they are restored whether or not
+    the server answers, and it may read them at its start. If one cannot be restored, the others still are. A server
+    that is down is started with the files' former lines of `names`. If it does not start, or without `names`, it is
+    started with the whole former files. Raises DidNotStart, DatabaseUnavailable, and ApplyRefused, including when a
+    restart would lose data or another server answers than that of the snapshots.
 
     A settings file is written while the folder of the data has the name that it had when its bytes were taken.
     """
@@ -55,7 +55,7 @@ def require_same_server(engine: Engine, before: Snapshots) -> None:
 
 
 def whose_files_are_there(engine: Engine, before: Snapshots) -> Snapshots:
-    """The snapshots without the server's settings file where its folder holds other data by now."""
+    """The snapshots, without the server's settings file if its folder now holds other data."""
     own = before.get(SERVER)
     if own is None or own.file is None:
         return before

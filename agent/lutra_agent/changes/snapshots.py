@@ -1,4 +1,4 @@
-"""What is active, kept by setting source, so that it can be restored."""
+"""The active configuration, kept by setting source, so that it can be restored."""
 
 from __future__ import annotations
 

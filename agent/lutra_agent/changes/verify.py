@@ -19,7 +19,7 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.state.snapshot import Snapshot, Snapshots, active_in, texts_in
 
 ANY_HOST = Host(memory_bytes=1, cores=1)
-"""What a server reports of its settings does not depend on where it runs."""
+"""A server's report of its settings does not depend on its host."""
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 def differences_from_target(
     target: Mapping[str, Value], names: Iterable[str], server: Server, sources: Sequence[SettingSource]
 ) -> tuple[list[str], list[str]]:
-    """What is not active as asked, and what a source has rounded, in words.
+    """The settings that are not active as requested, and those that a source has rounded, in words.
 
     A value of 0 or below may ask the server for one of its own choice.
     """

@@ -1,7 +1,7 @@
 """A snapshot out of another account's folder, as far as root may restore it.
 
-That account chose every byte of it. What root writes with it are settings of the catalogue, in the settings file that
-the server, or the agent's own file, names: the other lines stay as they are, and so do the file's owner and mode.
+That account chose every byte of it. Root writes only settings of the catalogue with it, into the settings file that the
+server, or the agent's own file, names: the other lines stay as they are, and so do the file's owner and mode.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What an operator types: one module a command of `lutra-agent`."""
+"""The commands for operators: one module per command of `lutra-agent`."""

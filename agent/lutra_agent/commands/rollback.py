@@ -29,7 +29,7 @@ WHY = "rolled back on its host"
 
 
 def roll_back(config: Config, target: str, restart: bool, reason: str = "") -> Iterator[str]:
-    """Yields what it does, in words. The service is told with the next report, `reason` included.
+    """Yields its steps, in words. The next report tells the service, `reason` included.
 
     Raises ConfigError, ApplyRefused, DidNotStart and DatabaseUnavailable.
     """

@@ -1,4 +1,4 @@
-"""What the service says to this agent's token and database, asked once, for `lutra-agent check`."""
+"""The service's answer to this agent's token and database, asked once, for `lutra-agent check`."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def show(document: Mapping[str, Any], as_json: bool) -> str:
 
 
 def unknown(config: Config) -> list[str]:
-    """What the agent's file accepts, and no symptom of this engine is called."""
+    """The accepted symptoms in the agent's file that do not exist for this engine."""
     return sorted(config.accepted.keys() - kinds_of(config.database.engine).keys())
 
 

@@ -34,7 +34,7 @@ EXPECTED = {
 class Section:
     """A dataclass that `read` makes of a table: its fields are the keys, their annotations what each may hold.
 
-    Text is no number, 1 is not true, and a dataclass of the core that stands in a section is read as strictly.
+    Text is not read as a number, nor 1 as true, and a dataclass of the core in a section is read as strictly.
     """
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)

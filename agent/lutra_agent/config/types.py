@@ -141,7 +141,7 @@ class DatabaseConfig(Section):
         return self.by_socket or self.tls_ca is not None
 
     def password(self) -> str | None:
-        """Raises LoginRefused where the file gives none: it is read at each dial, and may just be being replaced."""
+        """Raises LoginRefused if the file contains none. The file is read at each connection, as it may be replaced."""
         try:
             return secret(self.password_file)
         except ConfigError as error:

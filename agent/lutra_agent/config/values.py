@@ -1,4 +1,6 @@
-"""What a key of the agent's file may hold. A complaint of a value's begins with no key: `section` names it."""
+"""The allowed values of keys in the agent's file. A complaint about a value does not begin with the key: `section`
+names it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def a_list_of(what: str) -> BeforeValidator:
 
 
 def required(hint: str) -> Any:
-    """What is said of a key that has to be there and is not."""
+    """The complaint about a missing key that is required."""
     return Field(description=hint)
 
 
@@ -67,7 +69,7 @@ def _url(url: str) -> str:
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 Empty = BeforeValidator(lambda value: None if value == "" else value)
-"""Empty text stands for a key that is left out."""
+"""Empty text is the same as a missing key."""
 OptionalText = Annotated[str | None, Empty]
 OptionalPath = Annotated[Path | None, Empty, AfterValidator(at_home)]
 Url = Annotated[str, AfterValidator(_url)]

@@ -1,6 +1,6 @@
 """Why a server is down: whether somebody shut it down, or it crashed, or the agent's own command left it so.
 
-What was last seen of the server is on disk: an agent that is started while the server is down tells it as well.
+The last state of the server is on disk: an agent that starts while the server is down can report it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Downtime:
         self._keep(seen.at_command())
 
     def held_down(self) -> str:
-        """What holds the server down, in words; empty where it crashed, or does not come up with its settings.
+        """The reason why the server is held down, in words; empty if it crashed, or does not start with its settings.
 
         Where nothing tells a shutdown from a crash, a server that has been up since the agent's own last command counts
         as shut down: to start it could make it a second primary.

@@ -14,7 +14,7 @@ from lutra_agent.killing import kill_group
 
 log = logging.getLogger(__name__)
 _left: list[subprocess.Popen[bytes]] = []
-"""What did not end in time and could not be killed."""
+"""The process that did not end in time and could not be killed."""
 
 
 def run_command(command: Sequence[str], timeout_s: float, secrets: Collection[str] = ()) -> tuple[int | str, str]:

@@ -54,10 +54,10 @@ log = logging.getLogger(__name__)
 class ServerControl:
     """Starts and restarts one server.
 
-    Raises DidNotStart when the server does not accept connections within the configured time, HeldDown
-    where somebody shut it down, where another program of this host decides whether it runs, and where the agent is
-    paused: a paused agent starts and restarts no server. Raises LoginRefused when the server runs and refuses the
-    agent's login. The operator's commands do not see the environment variables named by `secrets`.
+    Raises DidNotStart if the server does not accept connections within the configured time. Raises HeldDown if somebody
+    shut it down, if another program of this host decides whether it runs, or while the agent is paused: a paused agent
+    starts and restarts no server. Raises LoginRefused if the server runs and refuses the agent's login. The operator's
+    commands do not see the environment variables named by `secrets`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ServerControl:
     def for_operator(self) -> ServerControl:
         """The same for an operator's own command: it works while the agent is paused, and starts a new restore.
 
-        What the agent goes on to undo after that begins again, too: the settings file is another one by then.
+        A later undo by the agent begins again, too: by that time the settings file has changed.
         """
         self.progress.note(None)
         return ServerControl(self._config, self._health, self._clock, self._state, self._secrets, by_operator=True)
@@ -103,7 +103,7 @@ class ServerControl:
             raise HeldDown(why)
 
     def seen_up(self) -> None:
-        """The server answers: whatever stops it from now on is no command of the agent's that ran before."""
+        """The server answers: an earlier command of the agent is not the cause of a later stop."""
         self._downtime.seen_up()
 
     def up(self) -> bool:
@@ -162,7 +162,7 @@ class ServerControl:
         return not runs
 
     def poll_until_empty(self, left: Callable[[], list[str]]) -> list[str]:
-        """What `left` still returns after SETTLE_S: a reload is asynchronous."""
+        """The result of `left` that remains after SETTLE_S: a reload is asynchronous."""
         deadline = self._clock.monotonic() + SETTLE_S
         while (found := left()) and self._clock.monotonic() <= deadline:
             self._clock.sleep(POLL_S)

@@ -1,4 +1,4 @@
-"""What every driver is: something that loads a database for a while and says what its clients saw."""
+"""The interface of drivers: each generates load on a database for a while and reports the readings of its clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a load generator prints inside its window, interval by interval: how steady it is, and where it will end."""
+"""A load generator's output inside its window, interval by interval: its steadiness, and a prediction of its end."""
 
 from __future__ import annotations
 

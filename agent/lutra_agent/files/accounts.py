@@ -1,7 +1,7 @@
 """Whose files are touched with whose rights. Root puts its own aside in folders that belong to another account.
 
-Whoever owns a folder can put a link, a pipe or another account's file there; with the owner's own rights, these lead
-nowhere that the owner could not go anyway.
+The owner of a folder can put a link, a pipe or another account's file there; with the owner's own rights, these lead
+only to places that the owner could reach anyway.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def is_anothers(folder: Path) -> bool:
 
 
 def is_kept_by(owner: int, path: Path, below: Path) -> bool:
-    """Whether the account `owner` alone can change what stands at `path`: it and each folder that leads there from
-    `below` on belong to it, nobody else may write them, and none is a link. Raises OSError where there is nothing.
+    """Whether only the account `owner` can change the file at `path`: it and each folder that leads there from `below`
+    on belong to it, no other account may write them, and none is a link. Raises OSError if there is nothing.
     """
     leading = [below, *(p for p in path.parents if below in p.parents), path]
     return all(_is_kept_by(owner, p.lstat()) for p in leading)

@@ -66,8 +66,8 @@ def evaluate(
 ) -> tuple[Violation, ...]:
     """The guardrails violated now, in the order of GUARDS. `readings` come oldest first.
 
-    Only the readings on end count, each for as long as it lasted: a gap adds no time, and a window without a reading
-    neither adds nor ends.
+    Only the latest consecutive readings count, each for its duration: a gap adds no time, and a window without a
+    reading neither adds nor ends.
     """
     enabled = [g for g in GUARDS if g.name in guardrails and guardrails[g.name].enabled]
     found = (_violation(g, guardrails[g.name], baseline, readings) for g in enabled)

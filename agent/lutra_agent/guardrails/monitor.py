@@ -26,9 +26,9 @@ from lutra_agent.state.store import State
 
 WINDOWS = "windows"
 CALM_WINDOWS = 120 + TELL
-"""So many windows under a confirmed configuration are kept, for a change to be compared with those before it …"""
+"""The number of windows under a confirmed configuration that are kept to compare a change with."""
 NEWEST = 30
-"""… and so many of them make the baseline."""
+"""The number of these windows in the baseline."""
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Confirmation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to do with the change under watch: nothing, confirm it, or undo it with this code and reason."""
+    """The decision about the watched change: nothing, confirm it, or undo it with this code and reason."""
 
     change: ChangeRecord | None = None
     confirmed: Confirmation | None = None
@@ -99,7 +99,7 @@ class GuardrailMonitor:
             self._changes.write_or_hold(Waited(watched.directive, seconds))
 
     def reset(self) -> None:
-        """The configuration is another one now: of the earlier readings only the baseline still counts."""
+        """The configuration has changed: of the earlier readings only the baseline still counts."""
         self._recent, self._since, self._after, self.firing = [], [], [], ()
         self._save()
 

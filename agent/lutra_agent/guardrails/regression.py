@@ -15,16 +15,16 @@ from lutra_agent.guardrails.evaluate import Violation, WindowReading
 WORSE = 1.1
 """The ratio of p99 from which on a loss counts."""
 TELL = 10
-"""So many windows tell what a change did: then a loss counts that is 80 % certain, before that one of 99 %."""
+"""The number of windows from which a loss counts at 80 % certainty; before them it counts at 99 %."""
 CERTAIN = 0.8
 WITHIN = NormalDist().inv_cdf((1 + LEVEL) / 2) / NormalDist().inv_cdf(CERTAIN)
-"""How many times as far from its middle the told interval ends as the number above which that share lies."""
+"""The distance of the interval's end from the middle, relative to that of the quantile `CERTAIN`."""
 
 
 def regression(
     before: Sequence[WindowReading], since: Sequence[WindowReading], guardrail: Guardrail
 ) -> Violation | None:
-    """The comparison at like load and pressure, where it says that p99 is worse; else None."""
+    """The comparison at comparable load and pressure if it says that p99 is worse; otherwise None."""
     newest = next((told for one in reversed(since) if (told := P99_GUARD.reading(one.values))), None)
     if newest is None:
         return None

@@ -1,4 +1,4 @@
-"""What the operator has set on the service for this database, kept on this disk: it holds with the service away."""
+"""The operator's rules on the service for this database, kept on this disk: they hold while the service is away."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ServiceRules:
         return laid_over(floor, wanted) if self._file.service_may_loosen else tightened(floor, wanted)
 
     def problems(self) -> list[str]:
-        """What the service asks for and the file does not grant, in words."""
+        """The rules that the service asks for and the file does not grant, in words."""
         guardrails = self.guardrails()
         held = [n for n, wanted in self.current.guardrails.items() if guardrails[n] != wanted]
         names = ", ".join(held)

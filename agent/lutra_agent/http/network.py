@@ -20,7 +20,7 @@ PIECE_BYTES = 16 << 10
 
 
 class Budget:
-    """What one exchange may still take. Without a `begin` there is nothing left."""
+    """The rest of one exchange's budget. Without a `begin` it is empty."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -91,7 +91,7 @@ class Stream(httpcore.NetworkStream):
 
 
 class Network(httpcore.NetworkBackend):
-    """Dials within the budget, each address of a name in turn."""
+    """Connects within the budget, to one address of a name after the other."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget

@@ -73,7 +73,9 @@ def drop_in(path: str) -> bytes:
 
 
 def preloaded(file: Path) -> str | None:
-    """The allocator of a unit's drop-in; None where there is no such file. Raises OSError, also for a link; Refused."""
+    """The allocator of a unit's drop-in; None if the file does not exist. Raises OSError, for a link as well, and
+    Refused.
+    """
     try:
         content, _ = read_regular(file, LONGEST)
     except (FileNotFoundError, NotADirectoryError):

@@ -21,7 +21,7 @@ LONGEST_ANSWER = 1 << 16
 
 class Helper(Protocol):
     def ask(self, steps: Sequence[Request]) -> Mapping[str, str]:
-        """What a probe found; nothing for steps that ask for none. Raises ApplyRefused for what was not done."""
+        """The result of a probe; empty for other steps. Raises ApplyRefused for steps that were not done."""
         ...
 
 

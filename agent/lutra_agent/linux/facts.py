@@ -1,6 +1,6 @@
-"""What kind of machine this is: kernel, file system, device, huge pages. Read from files alone, never asked.
+"""The kind of this machine: kernel, file system, device, huge pages. Read only from files.
 
-What the host does not show, or not to this account, is None.
+Facts that the host does not show, or not to this account, are None.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lutra_agent.linux.disks import disk_of
 from lutra_agent.linux.kernel import SETTINGS, Kernel, Refused
 
 NETWORK_DISKS = ("Amazon Elastic Block Store", "PersistentDisk", "nvme_card-pd", "Virtual Disk")
-"""What the disks of EC2, Google's and Azure's clouds call themselves that lie elsewhere in the network."""
+"""The names of network disks in the clouds of EC2, Google and Azure."""
 
 
 def kernel_version(root: Path) -> str | None:
@@ -59,7 +59,7 @@ def device(root: Path, folder: Path) -> str | None:
 
 
 def rotational(root: Path, folder: Path) -> bool | None:
-    """Whether the disk spins. A hypervisor's says so where nobody told its driver what lies beneath: then None."""
+    """Whether the disk spins. None for a hypervisor's disk whose driver does not know the device beneath."""
     disk = disk_of(root, folder)
     said = "" if disk is None else _text(disk / "queue/rotational")
     if disk is None or not said or (said == "1" and _virtual(root, disk)):

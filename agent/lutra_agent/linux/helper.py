@@ -1,8 +1,8 @@
 """`lutra-host`: reads one request, carries it out as root, and prints one answer. It takes no argument.
 
-All steps of a request are checked before the first is carried out. What it may write are the kernel's files of
-`kernel.SETTINGS`, two files of Lutra's own, a drop-in of the unit that the administrator named, and what it remembers:
-values that the kernel forgets, and the drop-in's unit. It runs `systemctl daemon-reload`, and no other program.
+All steps of a request are checked before the first is executed. It may write the kernel's files of `kernel.SETTINGS`,
+two files of Lutra's own, a drop-in of the unit that the administrator named, and its memory: values that the kernel
+forgets, and the drop-in's unit. It runs `systemctl daemon-reload`, and no other program.
 """
 
 from __future__ import annotations

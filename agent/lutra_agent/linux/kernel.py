@@ -1,6 +1,6 @@
 """The settings of a Linux host: where the kernel has each, and which texts may be written there. Nothing else is.
 
-One is no setting of the kernel, but of the database server's process: it has no file here.
+One is not a setting of the kernel, but of the database server's process: it has no file here.
 
 The catalogue says what they mean and where to search. These are the wider limits of what the kernel takes, so that
 whatever was there before can be restored.
@@ -102,7 +102,7 @@ RATIOS = {
 """The other form of a limit: the kernel sets one to 0 when the other one is written. The helper alone writes these."""
 SCHEDULER = f"{DISK}scheduler"
 REQUESTS = SETTINGS[f"{DISK}nr_requests"]
-"""Each scheduler has a queue of its own: the kernel gives it requests anew when it is chosen."""
+"""Each scheduler has a queue of its own: after a choice, the kernel sets its number of requests again."""
 
 
 class Kernel:
@@ -123,11 +123,11 @@ class Kernel:
         return self.disk / setting.file
 
     def read(self, setting: KernelSetting) -> str:
-        """What is active. Raises OSError, and Refused for a setting of a disk where there is none."""
+        """The active value. Raises OSError, and Refused for a setting of a disk if there is none."""
         return chosen(self.path(setting).read_bytes()[:LONGEST_VALUE].decode(errors="replace"))
 
     def options(self, setting: KernelSetting) -> tuple[str, ...]:
-        """What this kernel offers: those of its words that may be written. Raises OSError and Refused."""
+        """The values that this kernel offers and that may be written. Raises OSError and Refused."""
         words = self.path(setting).read_text()[:LONGEST_VALUE].replace("[", " ").replace("]", " ").split()
         listed = len(words) > 1
         return tuple(o for o in setting.options or () if o in words or not listed)

@@ -1,4 +1,4 @@
-"""Files of Lutra's own that make values last: one of /etc/sysctl.d, and one for what is no sysctl.
+"""Files of Lutra's own that make values last: one in /etc/sysctl.d, and one for settings outside sysctl.
 
     vm.swappiness = 10
     data_disk.scheduler @ serial:S3X9 = none
@@ -52,7 +52,7 @@ def parsed(content: bytes) -> dict[Place, str]:
 
 
 def read(file: Path) -> dict[Place, str]:
-    """Empty where there is no file. Raises OSError, also for a link, and Refused."""
+    """Empty without a file. Raises OSError, for a link as well, and Refused."""
     try:
         content, _ = read_regular(file, LONGEST)
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def read(file: Path) -> dict[Place, str]:
 
 
 def remove_unfinished(file: Path) -> None:
-    """What a process left that was killed before its rename. Raises OSError."""
+    """Remove the file of a process that was killed before its rename. Raises OSError."""
     for unfinished in file.parent.glob(f".{file.name}.*"):
         unfinished.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""What the helper remembers, on disk before it changes anything."""
+"""The helper's memory, on disk before it changes anything."""
 
 from __future__ import annotations
 

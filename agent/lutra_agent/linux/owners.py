@@ -1,4 +1,6 @@
-"""Who else sets the same: the other files of sysctl.d, TuneD's active profile, and the files of a server's unit."""
+"""Other owners of the same settings: the other files of sysctl.d, TuneD's active profile, and the files of a server's
+unit.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ PROFILE_KEYS = {
     ("disk", "elevator"): "data_disk.scheduler",
     ("disk", "readahead"): "data_disk.read_ahead_kb",
 }
-"""What TuneD's plugins call them; those of [sysctl] have the kernel's names."""
+"""The settings' names in TuneD's plugins; those of [sysctl] have the kernel's names."""
 ALIASES = {ratio.name: name for name, ratio in RATIOS.items()} | {
     "vm.nr_hugepages_mempolicy": "vm.nr_hugepages",
 }
@@ -51,7 +53,7 @@ LONGEST = 1 << 20
 
 
 def owners(system: Path, own: Path) -> dict[str, str]:
-    """Setting → what sets it, beside Lutra's `own` file. What this account may not read is passed over."""
+    """Setting → its other owner, beside Lutra's `own` file. Files that this account may not read are skipped."""
     found: dict[str, str] = {}
     for file in _sysctl_files(system):
         if file.resolve() != own.resolve():
@@ -62,8 +64,8 @@ def owners(system: Path, own: Path) -> dict[str, str]:
 
 
 def preloads(system: Path, unit: str, own: Path) -> str | None:
-    """What else sets LD_PRELOAD for the unit's server, beside Lutra's `own` file: the unit's file, a drop-in, a file of
-    its environment, or systemd's own. What this account may not read is passed over.
+    """Other places that set LD_PRELOAD for the unit's server, beside Lutra's `own` file: the unit's file, a drop-in, a
+    file of its environment, or systemd's own. Files that this account may not read are skipped.
     """
     files = [file for file in _unit_files(system, unit) if file != own]
     named = [path for file in files for path in ENVIRONMENT_FILE.findall(_text(file))]

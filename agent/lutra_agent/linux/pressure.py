@@ -1,4 +1,4 @@
-"""What the kernel says of memory and disks under pressure: /proc/vmstat, and the files of its stall times."""
+"""The kernel's figures about memory and disks under pressure: /proc/vmstat, and the files of its stall times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the helper is asked: one JSON document, which is either wholly of this shape or refused.
+"""The requests to the helper: one JSON document, which either has exactly this shape or is refused.
 
     {"steps": [{"verb": "set", "name": "data_disk.scheduler", "disk": "serial:S3X9", "value": "none"}, …]}
 

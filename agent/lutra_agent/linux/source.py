@@ -22,7 +22,7 @@ from lutra_agent.linux.places import Places
 from lutra_agent.linux.requests import Request
 
 LEAST_BYTES = 8192
-"""Of a limit of dirty memory, two pages: no 0 where nobody remembers the ratio that it would stand for."""
+"""For a limit of dirty memory, two pages: never 0, because the ratio that it would mean is unknown."""
 REMEDY = "give the agent's account the helper: docs/operate/host.md"
 ELSEWHERE = "the server is not proven to run on this host: the agent does not change this host's kernel settings"
 
@@ -63,7 +63,7 @@ class LinuxHost:
         self._seen: tuple[int, str | None] | None = None
 
     def read(self) -> Mapping[str, ServerSetting]:
-        """What this host has of the catalogue, with who else sets it. Raises CollectionFailed."""
+        """This host's settings of the catalogue, with their other owners. Raises CollectionFailed."""
         disk = self._found_disk()
         live = Kernel(self._places.root, disk.folder if disk else None)
         kept, outranking = self._kept()

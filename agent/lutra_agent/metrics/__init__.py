@@ -1,1 +1,1 @@
-"""What is measured: samples of the database and its host, and the rates between two of them."""
+"""Measurement: samples of the database and its host, and the rates between two of them."""

@@ -1,4 +1,4 @@
-"""What the database may use of this host: container and cgroup limits where they are narrower than the machine."""
+"""The database's share of this host: container and cgroup limits if they are narrower than the machine."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ FLUSHES = ("disk_flushes", "disk_flush_ms")
 class HostProbe:
     """Facts and counters of the host, as the process `pid` is limited (None: the agent's own limits).
 
-    `programs` are what a server's process is called. A `pid` of another name is not the server's, but a number from
-    another container, and counts as None; without any, every `pid` is believed. `data_dir` names the disk, and without
-    it no disk is the server's. What the host does not show is absent.
+    `programs` are the names of a server's process. A `pid` of another name is not the server's, but a number from
+    another container, and counts as None; without names, every `pid` is accepted. `data_dir` names the disk, and
+    without it no disk is the server's. Facts that the host does not show are absent.
     """
 
     def __init__(self, root: Path = Path("/"), programs: tuple[str, ...] = ()) -> None:

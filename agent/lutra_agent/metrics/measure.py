@@ -86,7 +86,7 @@ class Measure:
         )
 
     def guardrail_values(self, content: Content, sample: Sample | None) -> dict[str, float]:
-        """What guardrails watch: a window's targets, gauges of the last sample, and the host's room.
+        """The values for guardrails: a window's targets, gauges of the last sample, and the host's free space.
 
         Without a sample the server did not answer.
         """
@@ -106,8 +106,8 @@ class Measure:
     def driven(self, driver: Driver, must_reach: Level | None = None) -> Content:
         """One run of a driver: its own figures of the targets, runtime counters of the measured part alone.
 
-        Of a window that was ended early, as it could not come to `must_reach`, there are counters and no figures.
-        Raises DriverFailed, also where the database went away under the load.
+        A window that was ended early, because it could not reach `must_reach`, has counters and no figures. Raises
+        DriverFailed, including when the database went away under the load.
         """
         return _of_driver(self._run(driver, must_reach))
 

@@ -1,6 +1,6 @@
 """Two samples become a window: counters become rates, gauges their mean. A rate is never negative.
 
-A gauge that moved exists twice, so that ages, counts and switches are told as they are: its last value as
+A gauge that moved has two values, so that ages, counts and switches are exact: its last value is
 `<collector>.<gauge>_now`.
 
 A window that spans a restart of the server or a jump of the clock is discarded whole: half of it would be a guess.
@@ -64,7 +64,7 @@ class Span:
 
 
 def span(before: Sample, after: Sample) -> Span | Discarded:
-    """What the two samples have in common."""
+    """The common part of the two samples."""
     objection = clock_jump(before, after)
     resets = {} if objection else _resets(before, after)
     objection = objection or resets.get(SERVER)

@@ -1,4 +1,4 @@
-"""What the kernel lets a server's process have, and how much of it is in use: limits, priority, processors, swap."""
+"""The kernel's limits of a server's process, and the used part of them: limits, priority, processors, swap."""
 
 from __future__ import annotations
 

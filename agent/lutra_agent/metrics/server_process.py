@@ -1,4 +1,5 @@
-"""What the server's process and its children hold, and what bounds the process: read from files that anybody may read.
+"""The memory of the server's process and its children, and the limits of the process: from files that any account may
+read.
 
 Where a file cannot be read, less is counted as held, never more.
 """

@@ -27,7 +27,8 @@ class Driven:
 
 
 def together(driven: Mapping[str, Driven]) -> Content:
-    """What clients saw under each load as `<metric>.<load>`, and so its context; the counters' mean over all windows.
+    """The clients' readings under each load as `<metric>.<load>`, and the context in the same way; the counters' mean
+    over all windows.
 
     The window is from the begin of the first load's to the end of the last one's. Raises DriverFailed.
     """

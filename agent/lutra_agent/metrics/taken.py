@@ -1,4 +1,4 @@
-"""What of the host's processors and disk the server had, and what others took from it."""
+"""The server's share of the host's processors and disk, and the share that others took from it."""
 
 from __future__ import annotations
 

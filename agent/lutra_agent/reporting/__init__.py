@@ -1,1 +1,1 @@
-"""What the agent reports to the service, and how reports and directives travel."""
+"""The agent's reports to the service, and the transport of reports and directives."""

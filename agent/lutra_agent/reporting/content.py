@@ -1,4 +1,4 @@
-"""What one report says of the database, besides the server's facts."""
+"""A report's content about the database, apart from the server's facts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ LARGEST = 1e18
 
 @dataclass(frozen=True)
 class Content:
-    """What one report says besides the server's facts. `problems` name what could not be read for the window.
+    """The content of one report apart from the server's facts. `problems` name the figures that could not be read for
+    the window.
 
     `texts` are names of the database's objects, each one printable line.
     """
@@ -36,5 +37,5 @@ class Content:
 
 
 def plausible(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Those that the wire takes: what is no finite number of 0 or more was not measured."""
+    """The values that the wire accepts: a value that is not a finite number of 0 or more was not measured."""
     return {name: float(value) for name, value in metrics.items() if 0 <= value <= LARGEST}

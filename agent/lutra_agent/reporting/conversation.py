@@ -1,4 +1,4 @@
-"""What the agent and its service say to each other: reports and their receipts, questions and their directives."""
+"""The exchange of an agent and its service: reports and their receipts, requests and their directives."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Conversation:
 
     @property
     def problems(self) -> list[str]:
-        """What an operator has to know."""
+        """Problems that an operator has to know."""
         held = len(self._spool.held())
         aside = f"the service fails on {held} reports, kept in spool/held: {self._delivery.fault}".rstrip(": ")
         return [text[:1000] for text in (self._not_admitted, aside if held else "") if text]

@@ -49,7 +49,8 @@ class Delivery:
         self.fault = ""
 
     def batch(self) -> Iterator[Receipt]:
-        """Send what waits, oldest first, and give each answer; so much at a time, so that a backlog is no deafness.
+        """Send waiting reports, oldest first, and yield each answer; in batches, so that a backlog does not block
+        directives.
 
         Raises ServiceUnavailable: what was not sent stays.
         """

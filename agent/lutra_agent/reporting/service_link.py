@@ -37,7 +37,7 @@ class News:
 class ServiceLink(Protocol):
     @property
     def problems(self) -> list[str]:
-        """What an operator has to know of it."""
+        """Its problems that an operator has to know."""
         ...
 
     def send(self) -> None:
@@ -54,7 +54,7 @@ class ServiceLink(Protocol):
 
 
 class ThreadedLink:
-    """Start it once, close it once. What arrives while the loop is at work waits; the latest word counts."""
+    """Start it once, close it once. Messages that arrive while the loop is at work wait; the latest counts."""
 
     def __init__(self, conversation: Conversation, clock: Clock) -> None:
         self._conversation = conversation

@@ -82,12 +82,12 @@ class Spool:
             return sequence
 
     def waiting(self, most: int | None = None) -> list[int]:
-        """What is to be sent, oldest first."""
+        """The reports to send, oldest first."""
         with self._lock:
             return list(self._waiting)[:most]
 
     def held(self) -> list[int]:
-        """What was set aside because the service fails at it, oldest first."""
+        """The reports that were set aside because the service fails at them, oldest first."""
         with self._lock:
             return sorted(map(_sequence, self._held.glob(REPORTS)))
 

@@ -21,13 +21,13 @@ OPERATORS = frozenset({401, 403})
 """The token is not valid, or not for this: an operator can cure that."""
 
 CURABLE = ("name_taken", "database_retired")
-"""What an operator can cure as well, and what says nothing against the report."""
+"""Codes that an operator can cure as well, and that do not reject the report."""
 
 FINAL = frozenset({400, 409, 413, 415, 422})
-"""What says that a report will never be taken. A database that is not found may be restored, or named rightly."""
+"""Statuses that reject a report for good. A database that is not found may be restored, or named correctly later."""
 
 ASKED = frozenset(range(400, 500)) - OPERATORS - {408, 425, 429}
-"""What ends a command that somebody waits for."""
+"""Statuses that end a command on which a person waits."""
 
 PROBLEM = "application/problem+json"
 JSON = {"Content-Type": "application/json"}
@@ -36,10 +36,10 @@ ANSWER_S = 30.0
 LONGEST_POLL_S = 60.0
 MOST_RETRY_AFTER_S = 600.0
 SHOWN = 300
-"""Of words from outside, so many characters are told."""
+"""The most characters shown of a text from outside."""
 MESSAGE = Bound(ANSWER_S)
 PAGE = Bound(ANSWER_S, size=16 << 20, items=500_000)
-"""What `tune` reads: the trials of a whole session in one answer."""
+"""The bound of the answers that `tune` reads: the trials of a whole session in one answer."""
 
 Model = TypeVar("Model", bound=BaseModel)
 

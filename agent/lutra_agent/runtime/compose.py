@@ -34,7 +34,7 @@ from lutra_agent.state.store import State
 
 
 def local_database(config: Config, clock: Clock, engine: Engine | None = None) -> LocalDatabase:
-    """Dials nothing yet. Raises ConfigError for an unknown engine, and for a state folder of another account."""
+    """Does not connect yet. Raises ConfigError for an unknown engine, and for a state folder of another account."""
     engine = _on_host(config, engine or family(config.database.engine).open(config.database))
     state = State(config.agent.state_dir)
     progress = RecordedProgress(state)

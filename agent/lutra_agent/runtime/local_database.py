@@ -43,7 +43,7 @@ class LocalDatabase:
         self.rules = ServiceRules(state, config.guard)
         self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
         self.doubt = ""
-        """What of this host is not known to be the server's, and the way out."""
+        """The parts of this host that are not known to be the server's, and the remedy."""
         self.unreadable: tuple[str, ...] = ()
         """Why each setting that the server reports and the catalogue cannot read is left as it is."""
         self.settings_read = True
@@ -53,7 +53,7 @@ class LocalDatabase:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What was not known, or not readable, when the server was read last, each with its way out."""
+        """The facts that were unknown or unreadable when the server was read last, each with its remedy."""
         return (*filter(None, (self.doubt,)), *self.unreadable)
 
     def place(self) -> Place:
@@ -96,7 +96,9 @@ class LocalDatabase:
         return self._others.with_seen(found, self.clock.now())
 
     def why_down(self, error: Exception) -> str:
-        """What holds the server down that gives this error, and what waits for it; empty where nothing does."""
+        """The reason why the server is held down with this error, and the steps that wait for it; empty if there is
+        none.
+        """
         if not isinstance(error, DatabaseUnavailable | HeldDown) or isinstance(error, LoginRefused):
             return ""
         try:
@@ -110,7 +112,7 @@ class LocalDatabase:
         return f"{error}; {waiting or 'every change'} waits until the server is up again"
 
     def bounds(self) -> Bounds:
-        """What a directive may do at this moment."""
+        """The limits of a directive at this moment."""
         agent, restart = self.config.agent, self.config.restart
         change = self.changes.load().provisional
         return Bounds(

@@ -45,7 +45,7 @@ class Windows:
         return found
 
     def evaluate(self, content: Content) -> Verdict:
-        """What the guardrails make of a window, or of the time since the last verdict where there is none."""
+        """The guardrails' verdict on a window, or on the time since the last verdict if there is none."""
         return self._observe(content, self._measure.guardrail_values(content, self._last))
 
     def evaluate_unreachable(self) -> Verdict:

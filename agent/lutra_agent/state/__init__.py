@@ -1,1 +1,1 @@
-"""What the agent remembers on its own disk between runs."""
+"""The agent's memory on its own disk between runs."""

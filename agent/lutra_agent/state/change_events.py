@@ -1,4 +1,4 @@
-"""What can happen to changes. Each event names its directive, or carries outcomes that do."""
+"""The events of changes. Each event names its directive, or carries outcomes that do."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Answered:
 
 @dataclass(frozen=True)
 class Begun:
-    """The first statement comes next. `before` is what was active until now, by setting source; `texts` has the values
-    before and after, as people write them.
+    """The first statement comes next. `before` is the configuration active until then, by setting source; `texts` has
+    the values before and after, as people write them.
     """
 
     directive: str
@@ -106,7 +106,7 @@ class UndoPrevented:
 
 @dataclass(frozen=True)
 class Restored:
-    """What was before is active again."""
+    """The previous configuration is active again."""
 
     outcome: Outcome
 

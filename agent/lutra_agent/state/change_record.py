@@ -102,7 +102,7 @@ class ChangeRecord:
 
     @property
     def due(self) -> tuple[Outcome, ...]:
-        """What the next report has to carry."""
+        """The records that the next report has to carry."""
         return () if self.awaits_measurement else self.unreported
 
 
@@ -115,7 +115,7 @@ def moves(texts: Mapping[str, Sequence[str]]) -> str:
 class Changes:
     """All records, the latest last: at most one is in hand, and at most one other is watched.
 
-    The watched one is the older. What the one in hand restores is therefore the configuration of the watched one.
+    The watched one is the older. Undoing the one in hand therefore restores the configuration of the watched one.
     """
 
     records: tuple[ChangeRecord, ...] = ()

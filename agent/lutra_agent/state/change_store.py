@@ -35,7 +35,7 @@ class ChangeStore:
             return Changes()
 
     def write(self, event: Event) -> Changes:
-        """What `event` makes of the records, on disk when this returns. Raises IllegalEvent and OSError."""
+        """The records after `event`, on disk when this returns. Raises IllegalEvent and OSError."""
         before = self.load()
         now = after(before, event)
         if now != before:

@@ -11,7 +11,7 @@ from lutra_agent.state.store import State
 
 NAME = "others_memory"
 DAYS = 7
-"""What runs once a week comes again."""
+"""A program that runs once a week is included."""
 STEPS = 32
 """Of the memory: what moves by less moves no range and no rule."""
 

@@ -25,9 +25,9 @@ SHOWN = 3
 LINES = 12
 """Of what happened of late, the newest ones."""
 WINDOWS = 12
-"""The newest ones, whose medians stand beside what is expected."""
+"""The newest windows, whose medians are shown beside the prediction."""
 QUIET_S = 3.0
-"""After so long somebody who waits is told so."""
+"""After this time a waiting person gets a message."""
 TO_COME = ("observing", "computing", "approved", "applied")
 PATIENCE_S = 3600.0
 

@@ -1,4 +1,6 @@
-"""What happened to the settings of a database: applied, confirmed, undone, with who and why; and guards that fired."""
+"""The history of a database's settings: changes applied, confirmed and undone, with the person and the reason; and
+guards that fired.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class Happening:
 
 
 def happenings(client: Client, database: str, name: str, since: datetime) -> list[Happening]:
-    """What happened after `since`, the newest first."""
+    """The events after `since`, the newest first."""
     found = [
         happening
         for made in client.recommendations.list(database, since=since)

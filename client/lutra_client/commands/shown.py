@@ -33,8 +33,8 @@ TO_COME = ("proposed", "approved")
 
 
 def recommendation(found: RecommendationAnswer, now: Mapping[str, float] | None = None) -> str:
-    """What changes, why, what it should give beside what is measured `now`, and what speaks against it; then what
-    became of it.
+    """The changes with their reasons, the prediction beside the readings `now`, the arguments against it; then its
+    outcome.
     """
     return "\n".join(_recommendation(found, now or {}))
 
@@ -57,7 +57,7 @@ def session(found: SessionAnswer) -> str:
 
 
 def findings(document: SymptomsAnswer) -> str:
-    """What is wrong, the most harmful first, and what would cure it; accepted risks last."""
+    """The findings, the most harmful first, with their cures; accepted risks last."""
     told = [_paragraph(line.strip(), " " * (len(line) - len(line.lstrip()))) or [""] for line in lines(document)]
     return "\n".join(line for paragraph in told for line in paragraph)
 

@@ -1,4 +1,6 @@
-"""What the commands of `lutra-advice` share: a client, a database by its name, and refusals in the service's words."""
+"""Shared parts of the commands of `lutra-advice`: a client, a database by its name, and refusals in the service's
+words.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from lutra_client.client import Client
 from lutra_client.errors import Unreachable
 
 NEAR = 5
-"""Names that are told where there are many."""
+"""The most names in a message."""
 
 Database = click.argument("database", required=False)
 
@@ -29,7 +31,7 @@ def within(text: str) -> timedelta:
 
 
 class Commands(click.Group):
-    """What the service refuses ends with its own words, not with a traceback."""
+    """A refusal of the service ends the command with the service's own words, without a traceback."""
 
     def invoke(self, context: click.Context) -> Any:
         try:

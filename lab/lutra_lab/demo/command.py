@@ -130,7 +130,7 @@ def _run(
 
 
 def statements_to(server: Server, settings: dict[str, Any]) -> Sequence[ChangeSteps]:
-    """What leads from `server`, as it was before the session, to `settings`."""
+    """The statements that lead from `server`, as it was before the session, to `settings`."""
     live = meet(server)
     return live.steps(live.changes(settings))
 

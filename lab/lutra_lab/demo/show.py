@@ -1,4 +1,4 @@
-"""What the demo prints: trials as they come, the verification, the record of the intervals, the statements."""
+"""The demo's output: trials as they arrive, the verification, the record of the intervals, the statements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lutra_lab.demo.tuning import Document, held, targets
 LABELS = {"qps": "QPS", "p99_ms": "p99", "tps": "TPS"}
 MAX_CHANGES = 6
 SHARES = (0.5, 0.9, 0.95)
-"""For each of these shares of the predicted gain, the fewest settings that give it are told."""
+"""For each of these shares of the predicted gain, the demo prints the fewest settings that give it."""
 ORIGINS = {
     "current": "the settings as they are",
     "rule_based": "the rules for this hardware",
@@ -160,7 +160,9 @@ def curve(console: Console, points: list[Document]) -> None:
 
 
 def statements(console: Console, verdict: str, changes: Sequence[ChangeSteps]) -> None:
-    """What holds, to paste: statements for the server, lines for the file that its agent keeps."""
+    """The statements to paste, for values that last: statements for the server, lines for the file that its agent
+    keeps.
+    """
     if verdict not in HOLDS or not changes:
         console.print("\n[bold]No statements:[/] no trial is certainly better than the default.")
         return

@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 DATA = ("--example",)
 """How much the server is filled with, as `lutra-agent lab` takes it."""
 WHERE = ("engine", "host", "port", "user", "dbname", "include_file")
-"""What an agent's `[database]` takes over from a scratch server's description, as far as it is there."""
+"""The keys that an agent's `[database]` takes from a scratch server's description, if they are there."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the demo asks over REST: a tuning session, with the verification at its end."""
+"""The demo's requests over REST: a tuning session, with the verification at its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lutra_lab.demo.processes import DemoFailed
 from lutra_lab.demo.stack import Stack
 
 Document = dict[str, Any]
-"""What the client answers, and what `--json` prints."""
+"""The client's answer type, and the content of `--json`."""
 TARGETS = ("qps", "p99_ms")
 TRIAL_TIMEOUT_S = 300.0
 
@@ -33,7 +33,7 @@ class Tuned:
 
 
 class Watcher(Protocol):
-    """Is told what happens while a session runs."""
+    """An observer that gets the events of a running session."""
 
     def trial(self, row: Document) -> None:
         """A trial was proposed, or has ended."""

@@ -1,6 +1,6 @@
 """Database servers refuse to run as root: commands of a scratch server go through an unprivileged account instead.
 
-`python -m lutra_lab.servers.account NAME COMMAND …` becomes COMMAND under that account; nothing but Python is needed.
+`python -m lutra_lab.servers.account NAME COMMAND …` becomes COMMAND under that account; only Python is needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ACCOUNTS = ("postgres", "nobody")
 
 @dataclass(frozen=True)
 class Account:
-    """Who runs a scratch server. `name` is None where we are not root and run it ourselves."""
+    """The account that runs a scratch server. `name` is None without root: then the current account runs it."""
 
     name: str | None
     uid: int

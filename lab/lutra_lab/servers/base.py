@@ -1,4 +1,6 @@
-"""What every scratch server is: a database server in one folder, on one loopback port, gone with whoever started it."""
+"""The interface of scratch servers: a database server in one folder, on one loopback port, which ends with the process
+that started it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from lutra_lab.servers.watch import Watch
 
 @dataclass(frozen=True)
 class LabOptions:
-    """What `lutra-agent lab ENGINE` offers besides the options that every engine has.
+    """Options of `lutra-agent lab ENGINE` beyond those of every engine.
 
     `scale` explains --scale; `example` is the scale at which the data are several times the server's default cache.
     `server` are lines for the server's file, under the user's. `programs` is the name of the option, and its help, that
@@ -107,7 +109,7 @@ class ScratchServer(ABC):
     @property
     @abstractmethod
     def restart_command(self) -> list[str]:
-        """The same, also where the server runs."""
+        """The same, even while the server runs."""
 
     @property
     @abstractmethod
@@ -209,7 +211,7 @@ class ScratchServer(ABC):
             return run(statement)
 
     def describe(self) -> dict[str, object]:
-        """What an agent's configuration file needs to know."""
+        """The values that an agent's configuration file needs."""
         include = {"include_file": str(self.include_file)} if self.include_file else {}
         return {
             "engine": self.engine,

@@ -1,4 +1,4 @@
-"""What can go wrong with a scratch server."""
+"""Errors of scratch servers."""
 
 from __future__ import annotations
 

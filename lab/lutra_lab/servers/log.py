@@ -1,4 +1,4 @@
-"""What a server's log says of a failure."""
+"""The lines of a server's log about a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scratch server leaves when it ends, and how all of it is cleared away."""
+"""The remains of an ended scratch server, and their removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What symptoms and rules say of a live server together: the evidence that a live recommendation rests on."""
+"""The combined evidence of symptoms and rules about a live server: the ground of a live recommendation."""
 
 from lutra_models.assessment.assess import assess
 from lutra_models.assessment.rows import RuleRow, rule_rows

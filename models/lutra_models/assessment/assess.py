@@ -38,7 +38,7 @@ TUNED = 1 / 3
 RULE_STRENGTH = 0.5
 """That a rule helps is about as likely as not: it knows the host and not the load."""
 ACTED_ON = 0.4
-"""A weaker symptom is told and not acted on: it keeps no rule back that wants the same."""
+"""A weaker symptom is reported without a consequence: it does not block a rule that proposes the same."""
 OUTLYING_STRENGTH = 0.6
 """A value that serves no such host is likelier a mistake than a plan."""
 
@@ -50,11 +50,11 @@ def assess(
     began: Mapping[str, Value] | None = None,
     accepted: AbstractSet[str] = frozenset(),
 ) -> Evidence:
-    """What `diagnosis`, made under the live settings, and the rules say within the operator's `policy`.
+    """The evidence of `diagnosis`, made under the live settings, and of the rules, within the operator's `policy`.
 
-    `began` are the settings from before anything was changed on Lutra's advice; without them the live ones are. The
-    risks of the symptoms `accepted` are a person's choice: they are no findings, and the settings of their cures count
-    as set on purpose. Raises InvalidConfiguration where the server reports something that is no value.
+    `began` are the settings from before the first change on Lutra's advice; by default the live ones. The risks of the
+    symptoms `accepted` are a person's choice: they are no findings, and the settings of their cures count as set on
+    purpose. Raises InvalidConfiguration if the server reports an invalid value.
     """
     symptoms = [s for s in diagnosis.symptoms if s.name not in accepted]
     chosen = frozenset(c.setting for s in diagnosis.symptoms if s.name in accepted for c in s.cures)

@@ -1,9 +1,9 @@
 """Settings that somebody set far outside of what serves a host like this, whatever the load shows today.
 
-The catalogue's range of a setting is where it is worth a search, made of the manuals' advice and of the host. A value
-at half of its lower end, or twice its upper one, is no matter of taste any more. Much memory is: what it may take the
-memory limit says. So is 0, which switches something off. A setting that is not searched unless it is named is rather
-set on purpose: of it only another order of magnitude counts.
+The catalogue's range of a setting is the region worth a search, derived from the manuals' advice and from the host. A
+value below half of its lower end, or above twice its upper end, is no longer a matter of taste. Two exceptions: large
+memory, which the memory limit bounds, and 0, which switches something off. A setting that is searched only by name is
+probably set on purpose: it counts only if it differs by an order of magnitude.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAR, FARTHER = 2.0, 10.0
 def outlying(live: LiveSettings) -> Mapping[str, tuple[str, str]]:
     """The settings that somebody set far outside, by name, each with the two ends of its range as people read them.
 
-    Raises InvalidConfiguration where the server reports something that is no value.
+    Raises InvalidConfiguration if the server reports an invalid value.
     """
     chosen = (n for n in live.values if live.server.settings[n].source.lower() not in UNTOUCHED)
     chosen = (n for n in chosen if live.rows[n].risk == "none")

@@ -1,4 +1,4 @@
-"""Rules that an operator of a live server is told of, as data: read once and checked whole."""
+"""Rules for the operator of a live server, as data: read once and checked as a whole."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _TOLD = ("stock", "after")
 
 @dataclass(frozen=True)
 class RuleRow:
-    """Why the catalogue's rule for one setting is worth a change on a live server, and what speaks against it.
+    """The reason why the catalogue's rule for one setting is worth a change on a live server, and the argument against
+    it.
 
-    `stock` is the server's own default. The row counts `when` it holds. Where the size of all data is known, `most` is
-    as far as it goes, and `bounded` is told in place of `why`. `by_host` says that the host speaks for it, whatever
-    today's load shows.
+    `stock` is the server's own default. The row applies if `when` is true. If the size of all data is known, `most` is
+    the upper limit, and the sentence is `bounded` in place of `why`. `by_host` says that the host is the reason,
+    whatever today's load shows.
     """
 
     engine: str

@@ -1,4 +1,4 @@
-"""What is known of each engine's settings, as data, met with what a live server says of itself."""
+"""Knowledge about each engine's settings as data, combined with the report of a live server."""
 
 from lutra_models.catalog.changes import Change, ChangeSteps
 from lutra_models.catalog.files import engines, own_engines

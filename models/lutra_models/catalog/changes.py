@@ -1,4 +1,4 @@
-"""What differs from a live server, in the order of the change, and the steps that make it and take it back."""
+"""The differences from a live server, in the order of the change, and the steps that make and undo it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Change:
 
 @dataclass(frozen=True)
 class ChangeSteps:
-    """A change with the steps that make it, and those that take it back once it was made.
+    """A change with the steps that make it, and those that undo it afterwards.
 
     `reload` follows either where the steps alone change a file: the agent reloads by itself, a person has to.
     """
@@ -50,7 +50,8 @@ class ChangeSteps:
 
 
 def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Change, ...]:
-    """What differs from the live server, and what waits there for a restart. Raises InvalidConfiguration.
+    """The settings that differ from the live server, and those that wait there for a restart. Raises
+    InvalidConfiguration.
 
     In an order that keeps the couplings at every step, forwards and backwards: a server may clamp a setting to another.
     The server's own come first, then those that each further source keeps.
@@ -66,7 +67,7 @@ def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Ch
 
 
 def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:
-    """The steps of changes that are made together; they are taken back in the reverse order of the changes.
+    """The steps of changes that are made together; they are undone in the reverse order of the changes.
 
     Where one of them needs a restart, all wait for it.
     """

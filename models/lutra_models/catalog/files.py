@@ -51,7 +51,7 @@ def beside(engine: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def document(catalogue: str) -> Mapping[str, Any]:
-    """What the file says, over what it extends. Raises KeyError where there is none."""
+    """The file's content, merged with the file that it extends. Raises KeyError if there is none."""
     said = tomllib.loads({_name(file): file for file in _files()}[catalogue].read_text(encoding="utf-8"))
     return _over(document(said["extends"]), said) if "extends" in said else said
 

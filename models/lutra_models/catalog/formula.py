@@ -1,8 +1,8 @@
 """Arithmetic in the catalogue's text: ranges, rules and memory terms, shown to people exactly as they are computed.
 
 A formula knows numbers, quoted texts, names, + - * /, comparisons, `a if c else b`, `and`, `or`, `not`, min, max, ceil
-and floor. A name may have dots, as in `vm.swappiness`; one with hyphens stands in backticks. Nothing else parses, so a
-catalogue file cannot run code.
+and floor. A name may have dots, as in `vm.swappiness`; one with hyphens is written in backticks. Nothing else parses,
+so a catalogue file cannot run code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 HYPHENATED = re.compile(r"`([a-z0-9]+(?:-[a-z0-9]+)*)`")
 HYPHEN = "__"
-"""What stands for a hyphen while a formula is parsed; no name of a setting has it."""
+"""The replacement of a hyphen while a formula is parsed; setting names do not contain it."""
 
 PARSING = Lock()
 """CPython 3.11 counts the depth of its syntax trees for all threads together: two at once may fail each other."""

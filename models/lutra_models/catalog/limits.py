@@ -1,4 +1,4 @@
-"""What bounds a server beside its memory: shared memory, open files, processes and writes, as its host tells them."""
+"""Bounds of a server beside its memory: shared memory, open files, processes and writes, as its host reports them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def limit_rule(reported: ReportedSettings, known: Iterable[Mapping[str, Value]] 
 
 
 def limited(reported: ReportedSettings, configuration: Mapping[str, Value]) -> tuple[Limited, ...]:
-    """Every limit that the host tells, with `configuration` laid over the current settings."""
+    """Every limit that the host reports, with `configuration` merged into the current settings."""
     scope = reported.overlay.scope(configuration)
     return tuple(Limited(row, has, row.needs.number(scope)) for row, has in _told(reported))
 

@@ -17,10 +17,10 @@ from lutra_models.server import Policy, Server
 
 @dataclass(frozen=True)
 class LiveSettings(ReportedSettings):
-    """What the settings of one live server are, what they may become, and what that takes.
+    """The settings of one live server, their allowed values, and the steps to change them.
 
-    It answers for the server as it was read: one that changed is read, and met, again. Every answer may raise
-    InvalidConfiguration where the server reports something that is no value.
+    An object describes the server as it was read; after a change, the server is read and combined again. Every method
+    may raise InvalidConfiguration if the server reports an invalid value.
     """
 
     def space(
@@ -37,7 +37,7 @@ class LiveSettings(ReportedSettings):
     def rule_based(
         self, policy: Policy, known: Iterable[Mapping[str, Value]] = (), only: Collection[str] | None = None
     ) -> Configuration:
-        """What experience says of this host: complete over `space(policy)`, scaled into the memory limit.
+        """The rules' values for this host: complete over `space(policy)`, scaled into the memory limit.
 
         With `only` these settings, where all others stay as they are.
         """
@@ -48,7 +48,7 @@ class LiveSettings(ReportedSettings):
         return changes.changes(self, target)
 
     def steps(self, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:
-        """What to do for changes that are made together, and how to take each back exactly.
+        """The steps of changes that are made together, and the exact undo of each.
 
         Raises NotFound where nothing renders changes of this catalogue.
         """
@@ -63,7 +63,7 @@ class LiveSettings(ReportedSettings):
         return sums.memory(self, configuration, "worst_case")
 
     def memory(self, policy: Policy, configuration: Mapping[str, Value]) -> MemorySum:
-        """The memory of `configuration` laid over the current settings, as the policy counts it."""
+        """The memory of `configuration` merged into the current settings, as the policy counts it."""
         return sums.memory(self, configuration, policy.memory_count)
 
     def memory_limit(self, policy: Policy) -> int:
@@ -81,7 +81,7 @@ class LiveSettings(ReportedSettings):
         return sums.memory_rule(self, policy, known)(Configuration(proposed))
 
     def limited(self, configuration: Mapping[str, Value]) -> tuple[Limited, ...]:
-        """What the host bounds beside memory, and what `configuration` over the current settings may need of it."""
+        """The host's limits beside memory, and the worst-case need of `configuration` over the current settings."""
         return limits.limited(self, configuration)
 
     def limit_refusal(self, proposed: Mapping[str, Value], known: Iterable[Mapping[str, Value]] = ()) -> Refusal | None:

@@ -1,4 +1,4 @@
-"""What of a server's reported settings the catalogue can read, bounded in size; the rest is named with its reason."""
+"""The reported settings that the catalogue can read, bounded in size; the rest is named with its reason."""
 
 from __future__ import annotations
 

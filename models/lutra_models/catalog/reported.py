@@ -1,4 +1,4 @@
-"""What a live server reports of its settings, read by its catalogue: the server's words end here."""
+"""A live server's reported settings, read by its catalogue: text in the server's notation ends here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ReportedSettings:
 
     @cached_property
     def rows(self) -> Mapping[str, KnobRow]:
-        """What the catalogue says of each setting of this version, by name; the server may not report all of them.
+        """The catalogue's row of each setting of this version, by name; the server may not report all of them.
 
         Raises InvalidConfiguration where the version does not begin with a number.
         """
@@ -49,7 +49,7 @@ class ReportedSettings:
     def values(self) -> Configuration:
         """Every setting of the catalogue that the server reports, in the server's own unit.
 
-        Raises InvalidConfiguration for a text that is no value of its setting.
+        Raises InvalidConfiguration for a text that is not a value of its setting.
         """
         found = {n: (row, self.server.settings[n]) for n, row in self.rows.items() if n in self.server.settings}
         return Configuration({n: from_text(r, s.value, s, self.catalog_of(n).aliases) for n, (r, s) in found.items()})
@@ -75,9 +75,9 @@ class ReportedSettings:
 
     @cached_property
     def overlay(self) -> Overlay:
-        """What formulas read: host facts, units, and settings in bytes, milliseconds or plain numbers.
+        """The variables of formulas: host facts, units, and settings in bytes, milliseconds or plain numbers.
 
-        Defaults stand in for what the server does not report, or not as a value of the catalogue's sort.
+        Defaults replace settings that the server does not report, or not as a value of the catalogue's type.
         """
         values = self.values
         base: dict[str, float | str] = {**UNITS, **self._facts()}
@@ -91,7 +91,7 @@ class ReportedSettings:
 
     @property
     def defaults(self) -> Mapping[str, float | str]:
-        """What formulas read where every setting is as the server has it by default."""
+        """The variables of formulas with every setting at the server's default."""
         base = dict(self.overlay.base)
         return {**base, **{name: default(base) for c in self.catalogs for name, default in c.defaults.items()}}
 

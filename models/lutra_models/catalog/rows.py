@@ -36,7 +36,7 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class KnobRow:
-    """What the catalogue says of one setting. Formulas speak bytes and milliseconds; the reader converts.
+    """The catalogue's row of one setting. Formulas use bytes and milliseconds; the reader converts.
 
     `tune` says whether it is searched without being named. `since` and `until` are versions, both included: an `until`
     of (10, 5) covers 10.5.9. `legal` are the options that the server takes besides those that are searched, for servers
@@ -86,7 +86,7 @@ class KnobRow:
 
     @property
     def range_text(self) -> str:
-        """The range as its formulas stand in the file."""
+        """The range, as its formulas are written in the file."""
         if self.kind == "bool":
             return " or ".join(reversed(self.booleans))
         if self.options:
@@ -128,8 +128,8 @@ class KnobRow:
 class TermRow:
     """One line of the memory sum: bytes by `formula`, true under `assumption`.
 
-    `formula` counts the worst case. What can really be in use counts by `in_use`, under `in_use_assumption`, where the
-    file tells them apart.
+    `formula` counts the worst case. `in_use` counts the memory that can really be in use, under `in_use_assumption`, if
+    the file distinguishes the two.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Coupling:
 
 @dataclass(frozen=True)
 class LimitRow:
-    """What settings may need at once of something that the host bounds, by `needs`.
+    """The worst-case need of settings for a resource that the host bounds; `needs` is its formula.
 
     `name` is that thing in words, `fact` the host's figure of it, in bytes or a plain number by `unit`. `what` is done
     with it, and `remedy` says what a person can do.
@@ -178,13 +178,12 @@ class LimitRow:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What one file says of the settings of one source, without a live server.
+    """The content of one file about the settings of one source, without a live server.
 
-    `defaults` stand in for settings that a version lacks or a report leaves out. `derived` are names that memory terms
-    read besides, each by its formula. `limits` are what the host bounds beside memory. `shrink` are the settings that
-    give way where the rule-based values need too much memory, in this order; `main_cache` is one that is not lowered
-    for it. `aliases` are further names of units ("G" of "GB"). `plain` says that the server takes no unit in a
-    statement.
+    `defaults` replace settings that a version lacks or a report leaves out. `derived` are further names in memory
+    terms, each with its formula. `limits` are the host's bounds beside memory. `shrink` are the settings to lower, in
+    this order, if the rule-based values need too much memory; `main_cache` is one that is never lowered for that.
+    `aliases` are further names of units ("G" of "GB"). `plain` says that the server takes no unit in a statement.
     """
 
     name: str

@@ -69,11 +69,11 @@ class Lines:
     overlay: Overlay
 
     def of(self, candidate: Mapping[str, Value]) -> tuple[int, ...]:
-        """The bytes of each line with `candidate` laid over the current settings."""
+        """The bytes of each line with `candidate` merged into the current settings."""
         return self.within(self.overlay.scope(candidate))
 
     def within(self, scope: Mapping[str, float | str]) -> tuple[int, ...]:
-        """The bytes of each line for what these names stand for."""
+        """The bytes of each line for the values of these names."""
         known = {**scope, **{name: formula.number(scope) for name, formula in self.derived.items()}}
         return tuple(int(f.number(known)) for f in self.formulas)
 
@@ -91,11 +91,11 @@ class MemoryRule:
     """`rule(configuration)`: refuses a sum above `limit_bytes`, unless no line of it is above that of a known one.
 
     `known` are the lines of configurations that the server ran under: the current one first, and what a session began
-    with. It is known to run under its own `defaults` too. What takes no more than one of them in any line is as safe as
-    that is, also where its sum is above the limit. Since then others may have taken the memory: above the `room`, only
-    what takes no more than the current one in any line passes, and what goes back to one that ran. `least` are the
-    values of settings that need the least memory: moving them there together leads to configurations that the rule lets
-    pass.
+    with. Its own `defaults` are known to run, too. A configuration that needs at most as much as one of them in every
+    line is as safe as that one, even if its sum is above the limit. Since then others may have taken the memory. Above
+    the `room`, two kinds pass: a configuration that needs at most as much as the current one in every line, and a
+    return to one that ran. `least` are the values of settings that need the least memory: moving them there together
+    leads to configurations that the rule lets pass.
     """
 
     lines: Lines
@@ -171,7 +171,7 @@ class CouplingRule:
 
 
 def memory(reported: ReportedSettings, configuration: Mapping[str, Value], count: MemoryCount) -> MemorySum:
-    """The sum with `configuration` laid over the server's current settings."""
+    """The sum with `configuration` merged into the server's current settings."""
     counted, worst = _lines(reported, count), _lines(reported, "worst_case")
     found, full = counted.of(configuration), worst.of(configuration)
     assumed = [t.counted(count)[1] for t in _terms(reported)]

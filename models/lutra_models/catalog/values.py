@@ -62,7 +62,7 @@ def fits(row: KnobRow, value: Value) -> bool:
 
 
 def to_base(value: Value, per_unit: float) -> float | str:
-    """Bytes, milliseconds or a plain number; a negative value stands for something else and stays."""
+    """Bytes, milliseconds or a plain number; a negative value has a special meaning and stays."""
     if isinstance(value, str):
         return value
     return value * per_unit if value > 0 else float(value)

@@ -1,4 +1,5 @@
-"""What every surrogate and every acquisition has to keep: one suite a part, for ours and for those of other packages.
+"""The contract of every surrogate and every acquisition: one suite a part, for Lutra's own and for those of other
+packages.
 
 A package's own tests derive from a suite and name the part:
 
@@ -201,24 +202,24 @@ class AcquisitionConformance:
 
 
 def surrogate_faults(one: Surrogate) -> list[str]:
-    """What a surrogate does not keep, in words; empty where it passes."""
+    """The violations of the contract by a surrogate, in words; empty if it passes."""
     return _faults(type("Suite", (SurrogateConformance,), {"one": one})())
 
 
 def kernel_faults(one: Kernel) -> list[str]:
-    """What a kernel does not keep, in words; empty where it passes."""
+    """The violations of the contract by a kernel, in words; empty if it passes."""
     return _faults(type("Suite", (KernelConformance,), {"one": one})())
 
 
 def faults_of(kind: str, name: str) -> list[str]:
-    """What the part of this kind and name does not keep. Raises MissingExtension and BrokenExtension."""
+    """The violations of the contract by the part of this kind and name. Raises MissingExtension and BrokenExtension."""
     if kind == "kernel":
         return kernel_faults(kernel(name))
     return surrogate_faults(surrogate(name)) if kind == "surrogate" else acquisition_faults(acquisition(name))
 
 
 def acquisition_faults(one: Acquisition) -> list[str]:
-    """What an acquisition does not keep, in words; empty where it passes."""
+    """The violations of the contract by an acquisition, in words; empty if it passes."""
     return _faults(type("Suite", (AcquisitionConformance,), {"one": one})())
 
 

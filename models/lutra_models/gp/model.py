@@ -67,7 +67,7 @@ class Model:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """What predictions need, as plain numbers. Raises NotEnoughObservations."""
+        """The plain numbers that predictions need. Raises NotEnoughObservations."""
         from lutra_models.gp.transfer.signature import signature  # sklearn is slow to import, and only this needs it
 
         learned = self._fitted()
@@ -91,18 +91,18 @@ class Model:
     ) -> Recommendation | tuple[Recommendation, ...]:
         """The configuration to measure next; with a `count`, as many that are measured side by side.
 
-        `safe` recommends only what is held to be no worse than the current configuration. With `exploration`, the
-        trials that may still be made only to learn, it is advice for a live database: what evidence, readings or past
-        workloads speak for, with the origin `nothing` where they speak for nothing (see `gp.advice`). At most
-        `max_changes` settings differ from the history's baseline (without one, from its current configuration). Raises
-        ValueError for `max_changes` below 1, for one with nothing to count changes from, and for a live recommendation
-        without a current configuration.
+        `safe` recommends only configurations that are probably at least as good as the current one. `exploration` is
+        the number of trials left that may only serve learning; with it, the result is advice for a live database.
+        Evidence, readings or past workloads recommend that advice; the origin is `nothing` if they recommend no change
+        (see `gp.advice`). At most `max_changes` settings differ from the history's baseline (without one, from its
+        current configuration). Raises ValueError for `max_changes` below 1, for one without a configuration to count
+        changes from, and for a live recommendation without a current configuration.
         """
         made = recommendations(self, 1 if count is None else count, safe, self._generator(), max_changes, exploration)
         return made[0] if count is None else made
 
     def best(self, baseline: Configuration | None = None, *, max_changes: int | None = None) -> Recommendation:
-        """What to deploy now: the best by posterior of what was measured and never failed.
+        """The configuration to deploy now: the best by posterior among those that were measured and never failed.
 
         With a `baseline` (the history's, where none is given) it gives way to what was measured too, changes fewer of
         its settings, and loses next to none of the predicted gain; `simplified_from` then names it. At most
@@ -133,13 +133,13 @@ class Model:
     @overload
     def predict(self, rows: Frame, level: float = ...) -> Frame: ...
     def predict(self, rows: Any, level: float = 0.9) -> Any:
-        """What configurations would read, noise included: of a list a `Prediction` by metric for each one, of a pandas
-        frame a frame.
+        """The predicted readings of configurations, noise included: for a list, a `Prediction` by metric for each one;
+        for a pandas frame, a frame.
 
         A frame has a row a configuration, a column a setting, and its answer the same index with the columns
         `qps.median`, `qps.low`, `qps.high`, … for each metric; low and high are the central interval at `level`. An
-        exported one is understood as by `History.from_frame`. What is no knob of the history makes no difference.
-        Raises NotEnoughObservations, InvalidConfiguration for a row without one of the knobs, and TypeError for what is
+        exported frame is read as by `History.from_frame`. Columns that are not knobs of the history are ignored. Raises
+        NotEnoughObservations, InvalidConfiguration for a row that lacks one of the knobs, and TypeError for what is
         neither a list of rows nor a frame.
         """
         snapshot, whole = self._fitted().snapshot, self._whole(rows_of(rows))

@@ -5,8 +5,8 @@ are some, and is as rugged as they are elsewhere. It is fitted by the shipped op
 are compared, and drawn by the session alone, so that all of them meet the same one (Matheron's rule: Wilson et al.,
 "Efficiently sampling functions from Gaussian process posteriors", ICML 2020).
 
-What is played is the whole recommender: start, search, acquisition, safety and surrogate, with the past workloads.
-Shapes: m configurations, n rows measured, d features, w waves.
+A play uses the whole recommender: start, search, acquisition, safety and surrogate, with the past workloads. Shapes: m
+configurations, n rows measured, d features, w waves.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _drawn(gp: GaussianProcess, rng: np.random.Generator) -> Callable[[Array], A
 def played(history: History, past: Sequence[History | Snapshot], options: Options) -> dict[str, float | None]:
     """What sessions like `history`, played by `options` in a lab and live, miss: `play`, over some servers each.
 
-    Whoever plays the same history meets the same servers.
+    Each play of the same history meets the same servers.
     """
     seed = int(history.key[:12], 16)
     ways: dict[str, Way] = {"missed": "lab", "missed_live": "live"}
@@ -116,7 +116,7 @@ def played(history: History, past: Sequence[History | Snapshot], options: Option
 
 
 def play(history: History, past: Sequence[History | Snapshot], options: Options, way: Way, seed: int) -> float | None:
-    """What a session of `options` misses on average over its trials, of what there is to find: 0 is the best at once.
+    """The mean loss of a session of `options` over its trials, as a share of the possible gain: 0 is the best at once.
 
     In a lab of the best that was tried, be it recognised or not, live of each trial. None where the session measured
     too little, or has no configuration to begin live from.

@@ -40,7 +40,7 @@ def fit(
     kernel: str | Named | None = None,
     acquisition: str | Named | None = None,
 ) -> Model:
-    """What `history` teaches, together with `past`: histories or snapshots of other workloads.
+    """The model of `history` together with `past`: histories or snapshots of other workloads.
 
     `rng` is a seed or a generator, of which the model keeps a copy. `options` are the shipped ones where none are
     given; `surrogate`, `kernel` and `acquisition` take the place of theirs, each an object or a name. Raises FitFailed
@@ -82,8 +82,8 @@ class Tuner:
             tuner.tell(asked, (asked["x"] - 2) ** 2)
         tuner.best().configuration
 
-    The same space, readings and seed give the same configurations. `history` holds what was told; `model` is fitted to
-    it, and predicts, ranks and recommends.
+    The same space, readings and seed give the same configurations. `history` holds the readings that were passed to
+    `tell`; `model` is fitted to it, and predicts, ranks and recommends.
     """
 
     history: History
@@ -117,8 +117,8 @@ class Tuner:
     def ask(self, count: int | None = None) -> Configuration | tuple[Configuration, ...]:
         """The configuration to measure next; with a `count`, as many that are measured side by side.
 
-        An asked one is pending, and shapes what is asked next, until it is told. Raises FitFailed, SpaceExhausted where
-        rules leave nothing to try, and ValueError for a `count` below 1.
+        A configuration that `ask` returned is pending, and influences the next ones, until `tell` gets its result.
+        Raises FitFailed, SpaceExhausted if rules leave nothing to try, and ValueError for a `count` below 1.
         """
         model = self.model
         made = recommendations(model, 1 if count is None else count, False, self._rng)
@@ -136,7 +136,8 @@ class Tuner:
         failure: str | None = None,
         **more: Any,
     ) -> None:
-        """What a configuration read, asked for or not: the objective, several metrics by name, or why there is nothing.
+        """Add the result of a configuration, asked for or not: the objective, several metrics by name, or the reason
+        why there is no reading.
 
         `tell(asked, failure="did_not_start")` keeps the search away from there. `more` is as for an observation. Raises
         ValueError where both are given, or neither.
@@ -146,7 +147,7 @@ class Tuner:
 
     @property
     def model(self) -> Model:
-        """What the readings teach so far. Raises FitFailed."""
+        """The model of the readings so far. Raises FitFailed."""
         if self._model is None:
             self._model = fit(self.history, self._past, rng=self._rng, options=self._options)
         return self._model

@@ -1,7 +1,7 @@
 """How good options would have been on a past session: fitted to its first trials, and asked about those that came then.
 
-Nothing of what is asked about is known to the model that is asked. The session is one workload; the others that it may
-lean on are fitted with the same options.
+The model that is asked knows none of the readings asked about. The session is one workload; the others from which it
+may learn are fitted with the same options.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from lutra_models.scores import Forecast, rank_correlation, tally
 
 LEVELS = (0.8, 0.9)
 AFTER = (3, 6, 10, 16, 24)
-"""Trials after which a model is fitted …"""
+"""Trials after which a model is fitted."""
 LEAST_LEFT = 3
-"""… where at least so many are left to be predicted."""
+"""The least number of trials that are left to predict for such a fit."""
 
 
 def score_session(history: History, others: Sequence[History], options: Options) -> dict[str, Any]:
     """What `options` would have predicted: `served` with the others as past workloads, and `alone` without, if any.
 
-    Each has the means of `scores.tally` over all metrics and trials left, and of the objective the `rank_correlation`
-    of what was predicted with what was measured, and the `regret`: by how much, as a share, the best of the trials left
-    is better than the one that the model would have picked.
+    Each has the means of `scores.tally` over all metrics and trials left. For the objective it also has the
+    `rank_correlation` of predictions with readings, and the `regret`: the share by which the best of the trials left is
+    better than the model's choice.
     """
     alone = _replayed(history, (), options)
     return {"served": _replayed(history, others, options) if others else alone, "alone": alone if others else None}

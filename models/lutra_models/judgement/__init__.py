@@ -1,4 +1,6 @@
-"""What a change did on a live database, at like load: a ratio with its interval, or that no difference was seen."""
+"""The effect of a change on a live database, at comparable load: a ratio with its interval, or that no difference was
+seen.
+"""
 
 from lutra_models.judgement.busyness import (
     MARKED,

@@ -1,9 +1,9 @@
 """Whether a host was busy with something else in a window, by what the agent ships of it.
 
-What others had of the processors and the disk, as the agent tells them from the server, counts as it is: a host that is
-always crowded is always busy. Steal and throttling are compared with all windows. Time that waits for a disk, and what
-is queued for a processor where nobody tells whose it is, may be the database's own: they are compared with windows
-under the same settings at like load, and a queue with the short ones among them.
+The share of the processors and the disk that others used, as the agent reports it from the server, counts directly: a
+host that is always crowded is always busy. Steal and throttling are compared with all windows. Two figures may be the
+database's own: time that waits for a disk, and the queue for a processor whose owners are unknown. They are compared
+with windows under the same settings at comparable load, and a queue with the short ones among them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ USUAL = 0.15
 NEWEST = 3
 """So many windows say what load and pressure are now."""
 ENOUGH = 3
-"""Windows at like load, beside itself, that one is compared with."""
+"""The number of other windows at comparable load with which one is compared."""
 SHORT = 0.25
 """The share of the peers whose queues are shorter than the one that is taken for the load's own."""
 MARKED = 0.1
@@ -45,7 +45,7 @@ def busy_among(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:
 
 
 def taken_share(metrics: Mapping[str, float]) -> float:
-    """What others had, as its agent tells it; 0 where it does not."""
+    """The share that others used, as the agent reports it; 0 if it does not."""
     return min(max(metrics.get(TAKEN, 0.0), 0.0), MOST_TAKEN)
 
 

@@ -1,8 +1,8 @@
-"""Windows from before and after a change in; what the change did at like load out. A pure function.
+"""The input is windows before and after a change; the output is its effect at comparable load. A pure function.
 
 The logarithm of the metric is a smooth function of the logarithm of the offered rate (p99 grows faster than load), plus
 the change's effect. Windows under other clients, another mix, or a rate that the other side does not have are left out.
-How many connections are busy at a time is no covariate: by Little's law it follows from the latency.
+The number of busy connections is not a covariate: by Little's law it follows from the latency.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from lutra_models.metrics import QPS, TPS, Objective
 LEAST = 4
 """Windows on either side."""
 LEVEL = 0.9
-"""Of the interval that is told."""
+"""The probability of the reported interval."""
 CERTAIN = 0.98
-"""A difference is told as one from this certainty on: of fifty changes that change nothing, one may be told."""
+"""A difference is reported as one from this certainty on: of fifty changes without an effect, one may be reported."""
 WORTH_TELLING = 0.03
 """A smaller difference is none that anybody would notice."""
 USUAL_NOISE = 0.1
@@ -38,11 +38,11 @@ PRESSED_NOISE = 1.0
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of `metric`: after over before as `ratio`, within `low` and `high` with the probability `level`.
+    """The effect on `metric`: after over before as `ratio`, within `low` and `high` with the probability `level`.
 
-    These are None where too few windows are at like load. `before` and `after` count the windows compared, `left_out`
-    those at another load, and `busy` those compared in which the host was busy with something else: they weigh less.
-    `rate_low` and `rate_high` are between which rates is compared (`rate_of`), None where no rate is known.
+    These are None if too few windows are at comparable load. `before` and `after` count the windows compared,
+    `left_out` those at another load, and `busy` those compared in which the host was busy with something else: they
+    weigh less. `rate_low` and `rate_high` bound the compared rates (`rate_of`), None if no rate is known.
     """
 
     metric: str
@@ -64,9 +64,9 @@ class Judgement:
 
 
 def judge(before: Sequence[LoadedWindow], after: Sequence[LoadedWindow], objective: Objective) -> Judgement:
-    """What the change between both did. Windows without a positive reading of the objective's metric count for nothing.
+    """The effect of the change between both. Windows without a positive reading of the objective's metric are ignored.
 
-    Where the metric is the rate itself, it is compared as it is: what clients ask for is no covariate of itself.
+    If the metric is the rate itself, it is compared directly: the offered rate cannot be a covariate of itself.
     """
     metric = objective.metric
     was, now = ([w for w in windows if w.metrics.get(metric, 0.0) > 0] for windows in (before, after))

@@ -1,4 +1,4 @@
-"""A window with the load that its clients offered, and which windows are at like load."""
+"""A window with the load that its clients offered, and the windows at comparable load."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lutra_models.knobs import Value
 from lutra_models.metrics import QPS, TPS
 
 LIKE = 1.5
-"""Loads of which one is at most so many times the other are alike."""
+"""Two loads are comparable if one is at most this multiple of the other."""
 REACHED = 1.15
-"""A load at most so many times beyond the range of the others' loads is within what they say."""
+"""The largest factor by which a load may exceed the range of the others' loads."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """A difference between two levels of a series whose neighbours are alike, with other columns beside it.
 
-Model: y = X b + s + e, where s is a stationary process that forgets exponentially (the server's and its load's moods)
-and e is each window's own noise. How much of the variance is s, and how fast it forgets, is averaged over by its
-restricted likelihood, so that an interval holds what a few windows cannot tell. The Kalman filter makes the rows
-independent (Harvey, Forecasting, Structural Time Series Models and the Kalman Filter, 1989, section 3.4); windows that
-stand out count less, as under Student's t (Lange, Little & Taylor, JASA 84, 1989). Standard library only.
+Model: y = X b + s + e, where s is a stationary process that forgets exponentially (slow changes of the server and its
+load) and e is each window's own noise. The share of s in the variance and its decay are averaged by their restricted
+likelihood, so that an interval includes the uncertainty of a few windows. The Kalman filter makes the rows independent
+(Harvey, Forecasting, Structural Time Series Models and the Kalman Filter, 1989, section 3.4); outlying windows count
+less, as under Student's t (Lange, Little & Taylor, JASA 84, 1989). Standard library only.
 
 Shapes: n windows, p columns.
 """
@@ -28,7 +28,7 @@ MOODS = (
     (0.98, 0.5, 0.03),
     (0.997, 0.5, 0.03),
 )
-"""What s keeps from one window to the next, its share of the variance, and how far that is believed beforehand.
+"""The autocorrelation of s between windows, its share of the variance, and the strength of that prior.
 
 The last two last for hours: a trend (a table that grows, a cache that fills) is none of the change's doing.
 """

@@ -1,4 +1,4 @@
-"""A model version's scorecard, from what came of each past session."""
+"""A model version's scorecard, from the outcome of each past session."""
 
 from __future__ import annotations
 

@@ -23,14 +23,15 @@ LEVEL = 0.975
 LEAST_SPREAD = 0.02
 """No two sessions' differences scatter by less: a difference in the last digits that all sessions agree on is none."""
 PRIOR_SESSIONS = 1.0
-"""What the prior on the effect size weighs: it has the variance 1/this."""
+"""The weight of the prior on the effect size, whose variance is 1/this."""
 LIKELY = NormalDist().inv_cdf(0.8)
-"""How unfavourable the mean and the spread are taken to be, on which the number of sessions that is told rests: it
-suffices in nine of ten comparisons (`python -m benchmarks promotion`)."""
+"""How unfavourable the mean and the spread are assumed to be for the reported number of sessions: it suffices in nine
+of ten comparisons (`python -m benchmarks promotion`).
+"""
 LEAST_TOLD = 5
-"""Fewer sessions do not tell how many it takes …"""
+"""The least number of sessions from which the necessary number is estimated."""
 MOST_NEEDED = 1000
-"""… and more are not worth waiting for."""
+"""The largest number of necessary sessions that is reported: more are not worth the wait."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ LEVEL = 0.9
 """The interval that a forecast always has; the density is taken from it."""
 LEAST_DEVIATION = 1e-6
 WORST = -50.0
-"""A log score is no lower: one reading in an impossible place must not outweigh all others."""
+"""The least log score: one reading in an impossible place must not outweigh all others."""
 LEAST_RANKED = 4
 
 

@@ -1,4 +1,4 @@
-"""What is known of a candidate beside what serves: by which source, of which of its changes, and whether the rule
+"""A candidate's comparison with the serving version: by which source, for which of its changes, and whether the rule
 promotes it.
 
 A source judges what it can see. Forecasts say nothing of where a search goes, and a played session has no drift.
@@ -46,7 +46,7 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Judged:
-    """What a source says of a candidate."""
+    """A source's verdict on a candidate."""
 
     source: Source
     comparison: Comparison

@@ -1,4 +1,4 @@
-"""What was known of a live database, as JSON documents and back."""
+"""The evidence about a live database, as JSON documents and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a DBA would see in measured windows, as data: symptoms, their strength, the settings that they speak for."""
+"""Diagnoses of measured windows, as data: symptoms, their strength, and the settings that they recommend."""
 
 from lutra_models.symptoms.diagnosis import Diagnosis, Symptom, diagnose
 from lutra_models.symptoms.offers import Cure

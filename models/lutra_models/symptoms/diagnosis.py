@@ -26,7 +26,7 @@ LEAST_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Symptom:
-    """What was seen. `strength` is above 0 and at most 1, `measured` the row's measure, `numbers` what it is made of.
+    """A diagnosis. `strength` is above 0 and at most 1, `measured` the row's measure, `numbers` its components.
 
     `settings` are those that it speaks of, `cures` what it asks of them: for the kind `enough` it may be nothing. It
     may come of the symptoms that it `follows`. `statements` are for a person, where no cure is offered.
@@ -57,8 +57,8 @@ class Symptom:
         """Sorts by harm, as an on-call engineer would: first what fails now; then what can lose data or stop the
         server; then what costs time, by how much; notes last.
 
-        Among those of one kind, causes come before their consequences, and then the more urgent before the less. What
-        is measured goes before what a setting alone suggests, and what harms now before what harms later.
+        Among those of one kind, causes come before their consequences, and then the more urgent before the less.
+        Measured symptoms come before those of a setting alone, and present harm before future harm.
         """
         return harm(self.kind), bool(self.causes), -self.urgency
 
@@ -91,12 +91,12 @@ class _Seen:
 
 
 def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindow]) -> Diagnosis:
-    """What `windows`, all measured under the live settings and in the order of time, say of them.
+    """The symptoms of `windows`, all measured under the live settings and in the order of time.
 
     A symptom whose metrics or settings are missing stays silent, as does one that another says in full; one that reads
     settings alone needs no window. Every
     cure is inside the setting's range, keeps the policy, and all of them together keep the memory limit and the
-    couplings. Raises InvalidConfiguration where the server reports something that is no value.
+    couplings. Raises InvalidConfiguration if the server reports an invalid value.
     """
     seconds = sum(w.seconds for w in windows)
     data = data_facts(windows)
@@ -158,8 +158,8 @@ def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Sympto
 
 
 def scope_of(live: LiveSettings, policy: Policy, seconds: float = 0.0) -> dict[str, Any]:
-    """What every row reads: hardware, settings in bytes, milliseconds or plain numbers, their memory, the measured
-    time.
+    """The variables of every row: hardware, settings in bytes, milliseconds or plain numbers, their memory, the
+    measured time.
     """
     scope: dict[str, Any] = {**live.overlay.base, "seconds": seconds, "data_room": UNBOUNDED}
     with suppress(InvalidConfiguration):

@@ -38,7 +38,7 @@ PARTS = (
     "source",
     "follows",
 )
-"""What the document holds of a symptom, as the symptom has it."""
+"""The document's fields of a symptom, as the symptom has them."""
 
 
 @dataclass(frozen=True)

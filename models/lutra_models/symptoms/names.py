@@ -1,4 +1,4 @@
-"""What of a text from a database may be a part of a statement: a name as the server itself would write it."""
+"""The names from a database that may be part of a statement: those that the server itself would write in that form."""
 
 from __future__ import annotations
 

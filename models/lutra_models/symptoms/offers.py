@@ -1,4 +1,4 @@
-"""What a symptom asks for, and what may be offered of it: inside the range, the policy and the memory limit."""
+"""The cures of a symptom, and the values that may be offered: inside the range, the policy and the memory limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNTOUCHED = ("", "default", "override", "compiled", "compile-time", "auto")
 
 @dataclass(frozen=True)
 class Wish:
-    """What a symptom wants of one setting, in bytes, milliseconds or plain numbers, or as a word.
+    """A symptom's wish for one setting, in bytes, milliseconds or plain numbers, or as a word.
 
     Of a `whole` one a part cures nothing.
     """
@@ -38,7 +38,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Cure:
-    """A change of one setting that a symptom speaks for, in the server's own unit.
+    """A change of one setting that a symptom recommends, in the server's own unit.
 
     `after` is None where nothing can be offered, and `obstacle` says why; where both are given, the rules allow only
     this much. `set_by` names where somebody has set the value before, None where it is the server's default.
@@ -60,8 +60,8 @@ class Cure:
 class Offers:
     """Makes cures of wishes, one symptom after the other, the strongest first.
 
-    What was offered before counts: all increases together keep the rules, and no two cures move a setting apart. Where
-    memory is short, nothing takes more of it.
+    Earlier offers count: all increases together keep the rules, and two cures never move a setting in opposite
+    directions. If memory is short, no offer takes more of it.
     """
 
     def __init__(self, live: LiveSettings, policy: Policy, *, memory_short: bool = False) -> None:

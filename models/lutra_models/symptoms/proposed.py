@@ -1,4 +1,4 @@
-"""What a finding would say of settings that are not active yet: by these alone, as nothing was measured under them."""
+"""The findings about settings that are not active yet: from these settings alone, without any windows under them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lutra_models.symptoms.rows import SymptomRow, of_engine
 
 
 def said_of(live: LiveSettings, policy: Policy, wanted: Mapping[str, Value]) -> tuple[str, ...]:
-    """What outages, dangers and faults would come with the `wanted` values, the most harmful first.
+    """The outages, dangers and faults that would come with the `wanted` values, the most harmful first.
 
-    One that shows already is no news. Of one that windows have to show it is told what they would show, where the
-    settings alone decide whether it may.
+    A finding that shows already is left out. For one that needs windows, the sentence says what they would show, if the
+    settings alone decide whether it can occur.
     """
     changed = {n: v for n, v in wanted.items() if n in live.values and live.values[n] != v}
     if not changed:

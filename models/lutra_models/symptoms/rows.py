@@ -35,22 +35,21 @@ HARMS: Mapping[Harm, tuple[float, str]] = {
     "access": (0.5, "access, or a known fault of the version"),
     "later": (0.25, "later costs, or missing aids in an incident"),
 }
-"""What is at stake, with its weight among the findings of one kind."""
+"""The kinds of harm, with their weight among the findings of one kind."""
 GROUPS: Mapping[Harm, frozenset[str]] = {
     "work": frozenset({"waits", "refusals", "queries", "writes"}),
     "data": frozenset({"durability", "persistence", "integrity", "archiving"}),
     "access": frozenset({"access", "safety", "version"}),
     "later": frozenset({"logging", "watching", "tables", "files", "statistics", "host clock"}),
 }
-"""What is at stake in a danger or a note, unless its row says otherwise; in all other groups the server, or nothing
-before later.
+"""The harm of a danger or a note without one in its row; in all other groups it is the server, or nothing before later.
 """
 LATER = frozenset({"logging", "watching", "tables", "files", "version", "access", "safety", "host clock"})
 """Groups of which a fault, or time lost elsewhere, harms later, unless its row says otherwise."""
 SPAN_FACTS = ("seconds",)
 """The measured seconds."""
 DATA_FACTS = ("data", "data_room")
-"""What `span.data_facts` tells; where nobody knows the data's size, `data_room` is without end."""
+"""The facts of `span.data_facts`; if the data's size is unknown, `data_room` is infinite."""
 SUM_FACTS = ("memory_sum", "memory_line", "memory_line_bytes")
 """The memory of the active settings in bytes, as the policy counts it; the name of its largest line, and its bytes."""
 HOST = "linux"
@@ -63,7 +62,8 @@ WEAKEST = 0.3
 
 @dataclass(frozen=True)
 class CureRow:
-    """A setting that a symptom speaks for: which way, and to which value in bytes, milliseconds or plain numbers.
+    """A setting that a symptom recommends to change: the direction, and the value in bytes, milliseconds or plain
+    numbers.
 
     It is left out where `when` does not hold.
     """
@@ -125,7 +125,7 @@ class SymptomRow:
     share: Formula = WHOLE
     noted: float | None = None
     stake: Harm | None = None
-    """What is at stake where it is not the usual of the kind and the group."""
+    """The harm, if it differs from the usual one of the kind and the group."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -167,7 +167,7 @@ class SymptomRow:
 
     @cached_property
     def harm(self) -> Harm:
-        """What is at stake: as the row says, or as is usual of its kind and group."""
+        """The harm: as the row says, or the usual one of its kind and group."""
         if self.stake is not None:
             return self.stake
         if self.kind == "outage":
@@ -195,7 +195,7 @@ class SymptomRow:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """All that its formulas and sentences read, also where a default stands in for it."""
+        """All names in its formulas and sentences, including those that a default can replace."""
         told = (name for text in self.texts for name, _ in places(text))
         found: set[str] = set()
         more = {*told, *(n for f in self.formulas for n in f.names)}
@@ -206,7 +206,7 @@ class SymptomRow:
 
     @property
     def untrusted(self) -> frozenset[str]:
-        """Names that stand for a text from the database."""
+        """Names whose values are texts from the database."""
         return frozenset(name for name, metric in self.measured.items() if metric.how == "text")
 
     @property

@@ -34,11 +34,11 @@ def _share(value: float) -> str:
 
 
 EACH = "each"
-"""The form of a name that stands for several words: the text is told once for each of them."""
+"""The form of a name with several words: the text is repeated for each of them."""
 ASIDE = "aside"
 """The form of names that may not be known: ` (orders, lines)`, or nothing."""
 UNKNOWN = "<name>"
-"""What a statement has in place of a text that is no name."""
+"""The placeholder in a statement for a text that is not a name."""
 ERROR = "error"
 """The form of the number of an error: ` with error 1062`, or nothing for 0."""
 FORMS: Mapping[str, Callable[[float], str]] = {
@@ -82,10 +82,10 @@ def told(text: str, scope: Mapping[str, Any]) -> str:
 
 
 def statements(text: str, scope: Mapping[str, Any], untrusted: Collection[str] = ()) -> tuple[str, ...]:
-    """What a person would execute: once, or once for each word of the name that it has in the form `each`.
+    """The statements that a person would execute: once, or once for each word of the name in the form `each`.
 
-    `untrusted` names hold texts from a database: one that is no name as the server would quote it is left for the
-    person to fill in. Raises as `told` does.
+    `untrusted` names hold texts from a database: one that differs from the name that the server would quote is left for
+    the person to fill in. Raises as `told` does.
     """
     used = [(name, form) for name, form in places(text) if name in scope]
     safe = {name: UNKNOWN for name, form in used if form != EACH and name in untrusted and not is_plain(scope[name])}

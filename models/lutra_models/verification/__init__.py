@@ -1,4 +1,4 @@
-"""The end of a lab session: its finalists measured in turns, and what may be handed over after that."""
+"""The end of a lab session: its finalists are measured alternately, then one is handed over."""
 
 from lutra_models.verification.contest import NAMES, ORIGINS, ROUNDS, Contest, Finalist, FinalistName, over_loads
 from lutra_models.verification.documents import contest_from_dict, contest_to_dict

@@ -20,7 +20,7 @@ from lutra_models.metrics import Limit, Objective
 from lutra_models.verification.gains import LEAST_ROUNDS, Comparison, compared, log_ratios, worst_of
 
 _NOTHING = 1e-100
-"""What a reading of zero counts as, where logarithms are compared."""
+"""The value that replaces a reading of zero before logarithms are compared."""
 FinalistName = Literal["best", "rule_based", "baseline"]
 NAMES: tuple[FinalistName, ...] = ("best", "rule_based", "baseline")
 ORIGINS: Mapping[FinalistName, SearchOrigin | FinalOrigin] = {
@@ -34,9 +34,9 @@ ROUNDS = 16
 NARROW = 0.10
 """An interval whose ends lie this close together says all that matters: the difference is small."""
 MARGIN = 0.05
-"""What the best may lose, with certainty no more, where it changes fewer settings than the rule-based start."""
+"""The largest certain loss of the best, if it changes fewer settings than the rule-based start."""
 HOPELESS = 0.20
-"""Who is behind by more than this in each of the first two rounds is measured no more."""
+"""A finalist that is behind by more than this in each of the first two rounds is not measured further."""
 STEADY = 0.25
 """A finalist whose readings differ by more than this is unsteady, where the reference's differ by less."""
 MORE_THAN_REFERENCE = 0.10
@@ -47,8 +47,9 @@ STALLED = 0.35
 AROUND = 2
 """Readings on each side that are around one: what lasts longer is the server's doing."""
 PROOF = (11, 16)
-"""Readings without a stall, and with one, that who is handed over needs. What stalls at every fourth reading has so few
-stalls among so many with a chance below .07."""
+"""Readings without a stall, and with one, that a handed-over configuration needs. A configuration that stalls at every
+fourth reading has that few stalls in them with a probability below .07.
+"""
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,9 @@ class Contest:
 
     @property
     def chosen(self) -> FinalistName:
-        """Who is handed over by what was read so far: the first that is ahead of all that it has to be ahead of."""
+        """The configuration to hand over by the readings so far: the first that is ahead of all others that it has to
+        beat.
+        """
         return next((n for n in NAMES[:-1] if n in self.by_name and self._is_proven(n)), NAMES[-1])
 
     def _is_proven(self, name: FinalistName) -> bool:
@@ -236,7 +239,7 @@ class Contest:
         return all(self.wins(name, other) for other in self.references(name))
 
     def turn(self) -> FinalistName | None:
-        """Who is measured next; None once the verdict stands."""
+        """The finalist to measure next; None once the verdict is certain."""
         challengers = [n for n in NAMES[:-1] if n in self.by_name]
         measured = {wanted for name in challengers for wanted in self._wanting(name)}
         if not measured:

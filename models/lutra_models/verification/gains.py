@@ -1,14 +1,14 @@
-"""How much better one configuration is than another, from readings that were taken in turns.
+"""The ratio of one configuration to another, from alternate readings.
 
 Both sides of a round were measured shortly one after the other, so their ratio is free of the drift that moves both.
 The logarithms of the rounds' ratios are averaged without the lowest and the highest of them (from five rounds on), and
-the interval is Yuen's (1974): one stalled window, or a server that changes in the middle of a round, does not decide.
-Somebody who looks after each round and stops at the first good news is wrong more often than one look is. So early
-looks ask for more (Lan & DeMets 1983), and each interval holds the true gain with 90 % whenever one looks.
-`python -m benchmarks verification` measures both.
+the interval is Yuen's (1974): one stalled window, or a server that changes in the middle of a round, does not decide. A
+test after each round that stops at the first good result errs more often than a single test. So early tests ask for
+more (Lan & DeMets 1983), and each interval holds the true gain with 90 % after every round. `python -m benchmarks
+verification` measures both.
 
-Decisions rest on that interval. Whoever measures again sees a gain that scatters by itself: what is reported is an
-interval that holds the mean of three later rounds, too.
+Decisions use that interval. A repeated measurement scatters by itself, so the report has an interval that holds the
+mean of three later rounds, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TRIMMED_FROM = 5
 TAIL = 0.03
 """Of the last look; the looks before have the share that their rounds are of the budget."""
 LEAST_NOISE = 0.03
-"""No two rounds' logarithms of ratios scatter by less: three readings that agree by chance are no certainty."""
+"""The least scatter of the rounds' logarithms of ratios: three readings that agree by chance are not a certainty."""
 LATER = 3
 """Rounds of somebody who measures again."""
 LATER_TAIL = 0.05
@@ -52,7 +52,7 @@ class Comparison:
     """A challenger against a reference over `rounds` rounds, on the log scale: 0 is equal, above is better.
 
     `low` and `high` bound the true gain; they are infinite before there is an interval. `hope` is the low end that may
-    at best be expected after the last round. `room`: three later rounds come to no more than that beside `middle`.
+    at best be expected after the last round. `room` is the largest distance of three later rounds' mean from `middle`.
     """
 
     rounds: int

@@ -1,4 +1,4 @@
-"""What a session hands over, from what was read of its finalists; and how it says so."""
+"""The configuration that a session hands over, from the readings of its finalists; and the sentence about it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEASURED_AGAIN = " (in parentheses: three more rounds, with 90 %)"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is handed over, and why, in one sentence."""
+    """The configuration to hand over, and the reason, in one sentence."""
 
     name: FinalistName
     sentence: str
@@ -46,9 +46,9 @@ def gains_by_load(contest: Contest, name: FinalistName) -> dict[FinalistName, di
 def verdict(contest: Contest) -> Verdict | None:
     """None while more has to be measured.
 
-    The best, where it is ahead of the rule-based start and of the baseline with certainty (or changes fewer settings
-    than the rule-based start and is certainly not worse by more than the margin); else the rule-based start, where it
-    is ahead of the baseline with certainty; else the baseline.
+    The best, if it is certainly ahead of the rule-based start and of the baseline. It may also change fewer settings
+    than the rule-based start and be certainly not worse by more than the margin. Otherwise the rule-based start, if it
+    is certainly ahead of the baseline; otherwise the baseline.
     """
     if contest.turn() is not None:
         return None

@@ -54,7 +54,7 @@ def include(app: FastAPI) -> None:
 
 
 def allowed_methods(path: str) -> list[str]:
-    """The methods that the path has, in alphabetical order; none for a path that is no route's."""
+    """The methods that the path has, in alphabetical order; empty for a path without a route."""
     routes = [r for router in ROUTERS for r in router.routes if isinstance(r, APIRoute)]
     return sorted({m for r in routes if r.path_regex.match(path) for m in r.methods or ()})
 

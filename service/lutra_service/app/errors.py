@@ -1,4 +1,4 @@
-"""What a use case can refuse, besides the core's errors."""
+"""Refusals of use cases, in addition to the core's errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Forbidden(LutraError):
 
 
 class Conflict(LutraError):
-    """The request is sound, and what is stored stands in its way."""
+    """The request is valid, but contradicts stored data."""
 
     code = "conflict"
 

@@ -56,7 +56,7 @@ def export(
 
 
 class Import(click.Group):
-    """What is not called as one of its commands is a file."""
+    """An argument that is not the name of a command is a file."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,4 +1,4 @@
-"""The database as a command opens it: what an operator can mend is told in one line, with the place that is meant."""
+"""The database as a command opens it: an error that an operator can fix is one line, with the place."""
 
 from __future__ import annotations
 

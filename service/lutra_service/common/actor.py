@@ -1,4 +1,4 @@
-"""Who acts in the request that is under way: read where something is logged or audited, on any thread."""
+"""The actor of the current request: read for the log and the audit trail, on any thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Actor:
 
 
 SERVICE = "service"
-"""Who decided, where no token did."""
+"""The actor of a decision without a token."""
 AUTOMATIC = "automatic"
-"""Who approved, where a session approves its own."""
+"""The actor of an approval by a session of its own recommendation."""
 current_actor: ContextVar[Actor] = ContextVar("current_actor", default=Actor())  # noqa: B039  (it is frozen)

@@ -26,7 +26,7 @@ def is_secret(text: str) -> bool:
 
 
 def secret_hash(secret: str) -> str:
-    """What is stored of a secret. It has 256 bits of chance, so a plain digest cannot be guessed back."""
+    """The stored digest of a secret. A secret has 256 random bits, so a plain digest cannot be reversed by guessing."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 DAILY_BYTES = 512 << 20
-"""What a database may add in a day. An agent that reports every 10 seconds adds an eighth of it."""
+"""The bytes that a database may add in a day. An agent that reports every 10 seconds adds an eighth of it."""
 REPORT_BYTES = 128 << 10
 """A report's documents without its settings. An agent's take some 7 kB."""
 SETTINGS_BYTES = 256 << 10
@@ -29,18 +29,18 @@ SNAPSHOTS = 20
 EVENT_BYTES = 32 << 10
 FINDING_BYTES = 4 << 10
 RECOMMENDATION_BYTES = 5 * REPORT_BYTES
-"""Its own documents, what an outcome and a measurement brought, and the events that took it back."""
+"""Its own documents, those of an outcome and a measurement, and the events that undid it."""
 SNAPSHOT_BYTES = 32 << 20
 """A model of a thousand readings."""
 WORKLOAD_BYTES = 2 << 20
-"""What was measured of a thousand readings, packed."""
+"""A thousand readings, packed."""
 SESSION_BYTES = 64 << 10
 
 
 def most_bytes(retention_days: float, daily_bytes: int = DAILY_BYTES) -> int:
     """The most that one database's rows come to once old ones were pruned, indices included.
 
-    What came within the retention is bounded by the quota, what is older by numbers of rows.
+    The quota bounds data within the retention; numbers of rows bound older data.
     """
     within = math.ceil(retention_days + 1) * daily_bytes
     older = OLD_REPORTS * REPORT_BYTES + EVENTS * EVENT_BYTES + RECOMMENDATIONS * RECOMMENDATION_BYTES

@@ -100,7 +100,7 @@ class Settings(BaseSettings):
 
 
 def misspelled(environment: Iterable[str]) -> list[str]:
-    """What is said of each variable that is none of the service's, and nearly one: it has no effect."""
+    """A message for each variable whose name is nearly one of the service's: it has no effect."""
     names = [name.removeprefix(PREFIX).lower() for name in environment if name.startswith(PREFIX)]
     near = {n: get_close_matches(n, Settings.model_fields, n=1, cutoff=ALIKE) for n in names}
     return [

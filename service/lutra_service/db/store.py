@@ -67,7 +67,9 @@ TURN_S = 30.0
 SQLITE_HELD = (5, 6)
 """SQLITE_BUSY and SQLITE_LOCKED, with any extension: the transaction is still open, and is rolled back."""
 SQLITE_AWAY = (*SQLITE_HELD, 8, 10, 11, 14, 15, 26)
-"""Besides: read only, an input or output error, a file that is damaged, that cannot be opened, or is no database."""
+"""Also: a read-only store, an input or output error, and a file that is damaged, cannot be opened, or is not a
+database.
+"""
 AWAY = ("08", "53", "57P", "58", "25006", "28", "3D000", "55P03")
 """Beginnings of SQLSTATEs: no connection, no room for one more, a stop, a disk that fails, a standby that
 takes no writes, nobody let in, no such database, a lock that others hold."""
@@ -122,11 +124,11 @@ class UnitOfWork:
         return new_id(prefix, self.now)
 
     def record(self, fact: object) -> None:
-        """Keep what somebody found out. What follows from it is carried out once, before the commit."""
+        """Record a fact. Its consequences are executed once, before the commit."""
         self.news.facts.append(fact)
 
     def conclude(self) -> None:
-        """Carry out now what follows from the facts until now, for whoever reads it in the same transaction."""
+        """Execute the consequences of the facts so far now, for a later read in the same transaction."""
         if self.news.facts:
             assert self._follow is not None, "this store was made without consequences"
             self._follow(self)
@@ -182,7 +184,7 @@ class Store:
             connection.execute(text("select 1"))
 
     def bytes(self) -> int:
-        """What the database takes on its disk."""
+        """The size of the database on its disk."""
         with self._reached(), self._reader.connect() as connection:
             return int(connection.execute(text(BYTES[self._reader.dialect.name])).scalar_one())
 

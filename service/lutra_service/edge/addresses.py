@@ -24,7 +24,7 @@ def client_address(scope: Scope, behind_proxy: bool) -> str:
 
 
 def counted(address: str) -> str:
-    """The key of an address's share: an IPv6 address stands for its network."""
+    """The key of an address's share: an IPv6 address counts as its network."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -1,6 +1,6 @@
 """Request bodies of bearers whose token is known to be good: read in time and in bounds, and parsed once.
 
-What is longer than a usual report is unpacked and parsed beside the event loop.
+A body longer than a usual report is unpacked and parsed beside the event loop.
 """
 
 from __future__ import annotations

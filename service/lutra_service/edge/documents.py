@@ -1,4 +1,4 @@
-"""Bytes to JSON within limits, and without anything that is no JSON."""
+"""Bytes to JSON within limits, and without any extension of JSON."""
 
 from __future__ import annotations
 

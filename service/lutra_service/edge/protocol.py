@@ -55,7 +55,7 @@ class BoundedProtocol(H11Protocol):
         self._counted.abort()
 
     def accepted(self, transport: asyncio.Transport) -> None:
-        """Count the connection. What is to be encrypted comes here first, and to `connection_made` afterwards."""
+        """Count the connection. An encrypted one arrives here first, and in `connection_made` afterwards."""
         self._counted = transport
         peer = get_remote_addr(transport)
         self._all.opened(self, counted(peer[0] if peer else ""))

@@ -1,4 +1,4 @@
-"""What the edge itself refuses, besides the use cases' errors."""
+"""Refusals of the edge itself, in addition to the errors of use cases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class InvalidJson(LutraError):
 
 
 class TooSlow(LutraError):
-    """The body did not arrive in time. What is left of it will not be read."""
+    """The body did not arrive in time. The rest of it will not be read."""
 
     code = "too_slow"
 

@@ -1,7 +1,7 @@
 """A Dask cluster as a Worker: the computation runs in a process of its own on one of the cluster's machines.
 
-Whatever comes from a Dask scheduler may hold a pickle, and unpickling runs code. So the service never talks to one: a
-process of `gateway` does, which unpickles nothing but plain data and hands on lines of JSON.
+Data from a Dask scheduler may contain a pickle, and unpickling runs code. So the service never connects to one: a
+process of `gateway` does, which unpickles only plain data and passes on lines of JSON.
 """
 
 from __future__ import annotations

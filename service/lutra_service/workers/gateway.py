@@ -1,4 +1,4 @@
-"""The program that stands between the service and a Dask cluster.
+"""The program between the service and a Dask cluster.
 
 `distributed` unpickles some of what a scheduler and its workers send. In this process a pickle may hold plain data, and
 nothing that could be called.

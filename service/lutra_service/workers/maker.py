@@ -22,10 +22,10 @@ def make_worker(settings: Settings, *, waited_for: bool = True) -> Worker:
 
 
 def candidate_worker(settings: Settings) -> Worker:
-    """A process of this machine, also where a cluster computes the recommendations: it takes no place of theirs."""
+    """A process of this machine, even if a cluster computes the recommendations: it takes no slot there."""
     return local_worker(of_candidate(limits_of(settings)), warm=False, beside=True)
 
 
 def limits_of(settings: Settings) -> Limits:
-    """What the computation of a recommendation may take."""
+    """The limits of a recommendation's computation."""
     return Limits(settings.fit_timeout_s, settings.fit_memory_bytes)

@@ -1,4 +1,4 @@
-"""What the service asks of a worker, and how an answer travels: as a plain document that nothing has to unpickle."""
+"""The service's requests to a worker, and the form of an answer: a plain document that nothing has to unpickle."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ComputationFailed(LutraError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one computation may take."""
+    """The limits of one computation."""
 
     timeout_s: float
     memory_bytes: int
@@ -61,7 +61,7 @@ class Worker(Protocol):
 
 
 def sealed(compute: Callable[[], Mapping[str, Any]]) -> Document:
-    """What `compute` gives, or what became of it, as a plain document; `opened` is the way back."""
+    """The result of `compute`, or its failure, as a plain document; `opened` is the inverse."""
     try:
         return {"result": compute()}
     except WorkerLost as error:

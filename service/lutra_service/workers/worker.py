@@ -1,4 +1,4 @@
-"""What runs inside the executor: pure functions of a stored request. The only module of the service that fits models.
+"""The code inside the executor: pure functions of a stored request. The only module of the service that fits models.
 
 It is reached by name, from `worker_process` alone, so that the API's process never loads GPy.
 """
@@ -38,7 +38,7 @@ def recommend(request: Mapping[str, Any]) -> Document:
 
 
 def handover(request: Mapping[str, Any]) -> Document:
-    """What to leave the database with: what its verification found, or before one the model's best."""
+    """The configuration to leave on the database: the verification's choice, or before one the model's best."""
     model = _model(request)
     if "verification" in request:
         return _verified(request, model)
@@ -72,7 +72,7 @@ def learn(request: Mapping[str, Any]) -> Document:
 
 
 def predict(request: Mapping[str, Any]) -> Document:
-    """What the settings that another version recommended would give, by a model of the same history."""
+    """The prediction of the settings that another version recommended, by a model of the same history."""
     model = _model(request)
     predictions = model.predict([request["configuration"]])[0] if model.predicts else {}
     return {"predictions": predictions_to_dict(predictions)}
@@ -87,7 +87,7 @@ def score(request: Mapping[str, Any]) -> Document:
 
 
 def conformance(request: Mapping[str, Any]) -> Document:
-    """What packages bring, put through the suites that our own parts pass."""
+    """The results of the conformance suites, which Lutra's own parts pass, for the parts of packages."""
     found = [(one.part, one.name) for one in plugged(Options.from_dict(request["options"]))]
     told = [{"option": part.option, "name": name, "faults": faults_of(part.kind, name)} for part, name in found]
     return {"conformance": told}

@@ -1,1 +1,1 @@
-"""What every engine family is asked for, and what several of them share."""
+"""The interface of every engine family, and its shared parts."""

@@ -1,4 +1,4 @@
-"""What servers answer, read with care: an answer of another kind than was asked for costs itself, and is named."""
+"""Servers' answers, read with care: an answer of an unexpected kind loses only itself, and is named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lutra_agent.errors import CollectionFailed
 T = TypeVar("T")
 
 NONSENSE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, InvalidConfiguration)
-"""What reading an answer raises that is NULL, text in place of a number, or a row of other columns."""
+"""The errors of reading an answer that is NULL, text in place of a number, or a row with other columns."""
 LONGEST_WORDS = 200
 
 
@@ -62,7 +62,7 @@ def reading(
 
 
 def number(value: Any) -> float | None:
-    """None for what is no finite number."""
+    """None for a value that is not a finite number."""
     if not isinstance(value, int | float | Decimal):
         return None
     try:
@@ -73,7 +73,7 @@ def number(value: Any) -> float | None:
 
 
 def certain(value: Any) -> float:
-    """Raises ValueError for what is no finite number."""
+    """Raises ValueError for a value that is not a finite number."""
     found = number(value)
     if found is None:
         raise ValueError(f"{value!r} is not a number")
@@ -81,7 +81,7 @@ def certain(value: Any) -> float:
 
 
 def number_in(text: object) -> float | None:
-    """None for a text that is no finite number."""
+    """None for a text that is not a finite number."""
     try:
         return number(float(str(text)))
     except ValueError:
@@ -89,7 +89,7 @@ def number_in(text: object) -> float | None:
 
 
 def end_of_range(told: object) -> float | None:
-    """What a server says of the values that it takes. None where it says nothing, NaN where that is no number."""
+    """The server's limit of allowed values. None if it does not report one, NaN if it is not a number."""
     if told is None or told == "":
         return None
     found = number_in(told)

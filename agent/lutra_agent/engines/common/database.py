@@ -37,7 +37,7 @@ class NamedDatabase(Database, Protocol):
 
 
 class DialledDatabase(NamedDatabase, Protocol):
-    """What the agent itself connects to."""
+    """The server to which the agent itself connects."""
 
     @property
     def by_socket(self) -> bool: ...

@@ -1,8 +1,8 @@
 """Limits to how long an answer is waited for, and how long it may be, kept by the client.
 
-A server's own timeout is its own clock: one that is stopped, or hangs in the kernel, never looks at it, and keepalives
-are answered by its host. A socket's timeout begins anew with each byte, and whoever took the port may send one now and
-then, or send for ever.
+A server's own timeout uses its own clock: a server that is stopped, or hangs in the kernel, never checks it, and its
+host answers keepalives. A socket's timeout starts again with each byte, and a program that took the port may send one
+now and then, or for ever.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def cut(descriptor: int) -> None:
 def within(seconds: float, descriptor: int, most: int | None = None) -> Iterator[None]:
     """Shuts the connection behind `descriptor` down once the time is over, which ends any wait for an answer.
 
-    And soon after `most` bytes have come, where whoever reads them counts none. Raises TimeoutError in place of the
-    error that comes of it.
+    And soon after `most` bytes have arrived, if the reader counts none. Raises TimeoutError in place of the error that
+    results.
     """
     passed, ended = list[str](), threading.Event()
     # A descriptor of its own: the connection's may be closed, and its number be another file's, when the time is over.

@@ -1,4 +1,4 @@
-"""What names an engine to the agent."""
+"""The identity of an engine in the agent."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from lutra_agent.errors import ConfigError
 class Family:
     """An engine family. `section` is what `[database]` holds for it: `DatabaseConfig`, and keys of its own.
 
-    `open` imports its driver, dials lazily and raises ConfigError where the extra is missing.
-    `password_variable` is the environment variable from which its clients read a password.
+    `open` imports its driver, connects lazily and raises ConfigError if the extra is missing. `password_variable` is
+    the environment variable from which its clients read a password.
     """
 
     name: str

@@ -23,7 +23,7 @@ class ServerIdentity:
 
 @dataclass(frozen=True)
 class Traces:
-    """Files of this host by which a shutdown is told from a crash; all empty where nothing tells it.
+    """Files of this host that distinguish a shutdown from a crash; all empty if there are none.
 
     `running` are there while the server runs; a shutdown removes them, and a crash leaves them. `listening` are
     removed when a shutdown begins. `starts` are written by each start that succeeds. `log` is the server's own log, to
@@ -52,7 +52,7 @@ class Health(Protocol):
         ...
 
     def started(self) -> str:
-        """What tells this start of the server from any other; empty where nothing does."""
+        """A text that identifies this start of the server; empty if there is none."""
         ...
 
     def identity(self) -> ServerIdentity: ...
@@ -60,18 +60,18 @@ class Health(Protocol):
     def place(self) -> Place:
         """The server's process and data on this host, as far as they are proven to be those of the server that answers.
 
-        Proven again after each dial: then another server may answer.
+        Proven again after each new connection: another server may answer then.
         """
         ...
 
     def name_in(self, folder: Path) -> str:
-        """What tells the data in a folder of this host from any other server's, also while the server is down; empty
-        where this account may not know.
+        """A text that identifies the data in a folder of this host, even while the server is down; empty if this
+        account may not know it.
         """
         ...
 
     def traces(self) -> Traces:
-        """What the server that answers leaves on this host."""
+        """The files of the server that answers, on this host."""
         ...
 
     def was_shut_down(self, traces: Traces) -> bool | None:

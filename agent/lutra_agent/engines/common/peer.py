@@ -29,7 +29,7 @@ class Peer:
 
 
 def peer_of(connected: socket.socket) -> Peer:
-    """Over TCP sockets are told by their ports alone, and one that stands for several accounts is nobody's."""
+    """TCP sockets are identified only by their ports, and a port of several accounts belongs to none of them."""
     if connected.family == socket.AF_UNIX:
         told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
         process, account, _ = CREDENTIALS.unpack(told)

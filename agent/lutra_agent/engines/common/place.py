@@ -1,7 +1,7 @@
 """Which process and which folder of this host are the server's that answers.
 
-What a server tells of itself holds where it runs: in a container, behind a tunnel or on another host the same path is
-another folder, and the same number another process. So nothing that it tells is believed before it is proven.
+A server's report about itself holds for its own host: in a container, behind a tunnel or on another host the same path
+is another folder, and the same number another process. So each fact is used only after it is proven.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NO_LIMITS = "the agent does not know the limits of its container"
 
 @dataclass(frozen=True)
 class Place:
-    """What is proven to be the server's: its process and its folder on this host.
+    """The process and folder on this host that are proven to be the server's.
 
     `doubt` is what is not, in words, with the way out; empty where both are. `unread`: the server's answers could not
     be read, and may be another time.
@@ -60,12 +60,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Told:
-    """What a server tells of where it runs, and who answers on the connection.
+    """A server's report about its place, and the process that answers on the connection.
 
-    `process` is its number and `holder` the process that has our connection, where that is another one. `started_s` is
-    the epoch second at which the holder began, and `up_since_s` that of the server, wrong by `error_s` at most. `named`
-    says whether the data in `folder` bear the server's own name: None where nobody knows, and then `unnamed` says what
-    it takes to know.
+    `process` is its number, and `holder` the process that has our connection, if they differ. `started_s` is the epoch
+    second at which the holder began, and `up_since_s` that of the server, with an error of at most `error_s`. `named`
+    says whether the data in `folder` bear the server's own name: None if unknown, and then `unnamed` says what is
+    missing to know it.
     """
 
     programs: Collection[str]
@@ -81,7 +81,7 @@ class Told:
 
 
 def located(read: Callable[[], Place]) -> Place:
-    """What `read` finds; nothing, where the server's answers cannot be read."""
+    """The result of `read`; empty if the server's answers cannot be read."""
     try:
         with understood("where the server runs"):
             return read()
@@ -90,7 +90,7 @@ def located(read: Callable[[], Place]) -> Place:
 
 
 def place_of(told: Told) -> Place:
-    """What of it this host confirms."""
+    """The part of it that this host confirms."""
     process, folder = _process(told), told.folder
     seen = None if process is None or folder is None else sees(process, folder)
     if folder is not None and process is None and told.named:
@@ -115,7 +115,7 @@ def sees(process: int, path: Path) -> bool | None:
 
 
 def inode_of(folder: Path) -> str:
-    """What tells a folder from another one that takes its place; empty where there is none."""
+    """A text that distinguishes a folder from a later one with the same path; empty if there is none."""
     try:
         return f"inode {folder.stat().st_ino}"
     except OSError:
@@ -271,8 +271,8 @@ def _within(root: Path, path: Path) -> Path:
 
 
 def begin_of(uptime: Callable[[], float]) -> tuple[float, float]:
-    """The epoch second at which began what tells for how long it has run, and how wrong that may be: it may have told
-    it at any moment of the wait for the answer.
+    """The epoch second at which the reporting process began, and the error of that time: it may have reported its age
+    at any moment of the wait for the answer.
     """
     asked_s = time.time()
     up_s = uptime()

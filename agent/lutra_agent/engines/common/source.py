@@ -64,14 +64,14 @@ class SettingSource(Protocol):
     def permissions(self, names: Iterable[str]) -> Permissions: ...
 
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
-        """What makes one change: in the settings file, and active.
+        """The steps of one change: in the settings file, and active.
 
         Where a `restart` of the server comes, what that makes active is left to it.
         """
         ...
 
     def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        """What makes the settings file say `text` again (nothing of the setting, where None), and `active` active.
+        """The steps that restore `text` in the settings file (with None, remove the setting), and make `active` active.
 
         Where a `restart` of the server comes, what that makes active is left to it.
         """

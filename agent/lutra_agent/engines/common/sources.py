@@ -48,7 +48,7 @@ def steps_by_source(sources: Sequence[SettingSource], steps: Iterable[Step]) -> 
 
 
 def permissions(sources: Sequence[SettingSource], names: Iterable[str]) -> Permissions:
-    """What the agent's account may do with these settings, whichever sources keep them. Raises ValueError."""
+    """The rights of the agent's account on these settings, whichever sources keep them. Raises ValueError."""
     asked = [source.permissions(own) for source, own in by_source(sources, names)]
     return Permissions(
         frozenset[str]().union(*(p.changeable for p in asked)),

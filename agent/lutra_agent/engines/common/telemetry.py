@@ -1,4 +1,4 @@
-"""What a server does: its counters, the target metrics of a window, and what the agent's account can see of both."""
+"""A server's telemetry: its counters, the target metrics of a window, and the agent's rights to see both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lutra_models.metrics import P99Of, P99Source
 
 @dataclass(frozen=True)
 class Reading:
-    """What one collector saw. `epoch` changes when the counters started again (a restart, a statistics reset).
+    """The reading of one collector. `epoch` changes when the counters started again (a restart, a statistics reset).
 
     `texts` are names of objects, never what somebody asked of them or stored in them.
     """
@@ -45,7 +45,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Targets:
-    """What an engine knows of the target metrics over a window; what it does not know is absent.
+    """An engine's target metrics over a window; unknown ones are absent.
 
     `diagnostics` are further metrics of the window, which no session improves.
     """
@@ -70,7 +70,7 @@ class Visible:
 
 
 class Telemetry(Protocol):
-    """What one server does. Methods that ask the server raise DatabaseUnavailable where it cannot be reached."""
+    """The telemetry of one server. Methods that query the server raise DatabaseUnavailable if it cannot be reached."""
 
     @property
     def peak_connections(self) -> int:

@@ -11,7 +11,7 @@ from lutra_agent.engines.mysql.server.session import Session, name_in, process
 
 TEMPORARY = "ibtmp1"
 NO_FILE = ("", "stderr")
-"""What the name of the log says where the server writes none itself."""
+"""The value of the log's name if the server itself writes none."""
 READY = "ready for connections"
 
 

@@ -9,7 +9,7 @@ from lutra_agent.engines.common.database import Database, require_proved
 from lutra_agent.engines.postgresql.server.tls import tls
 
 CAUTIOUS_LIBPQ = 16
-"""From this version on libpq can be told to give no password in clear."""
+"""From this version on libpq has an option to refuse to send a password in clear text."""
 
 
 def libpq_environment(database: Database, folder: Path, libpq: int = 0) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Who may change what, and the GRANT statements that are missing."""
+"""Rights to change settings, and the GRANT statements that are missing."""
 
 from __future__ import annotations
 

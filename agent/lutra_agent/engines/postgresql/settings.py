@@ -24,7 +24,7 @@ pending_restart, boot_val FROM pg_settings WHERE name = ANY(%s) ORDER BY name"""
 OWN_VALUES = """SELECT concat_ws(' in ', 'role ' || r.rolname, 'database ' || d.datname), s.setconfig
 FROM pg_db_role_setting s LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT JOIN pg_roles r ON r.oid = s.setrole
 UNION ALL SELECT 'tablespace ' || spcname, spcoptions FROM pg_tablespace ORDER BY 1"""
-"""Who has values of their own; nobody's name stands for everybody."""
+"""Roles, databases and tablespaces with values of their own; no name means all roles."""
 EVERYBODY = "ALTER ROLE ALL"
 MOST_NAMED = 3
 
@@ -40,7 +40,8 @@ KINDS: Mapping[str, SettingKind] = {"bool": "bool", "enum": "enum", "integer": "
 LINE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*(?:=\s*|\s)(?:'((?:[^'\\]|''|\\.)*)'|([^\s'#]+))")
 
 OUTRANKING = {"command line": "the command line", "environment variable": "an environment variable"}
-"""Sources that stand above the file which ALTER SYSTEM writes. That file is read last, so no include outranks it."""
+"""Sources with precedence over the file which ALTER SYSTEM writes. That file is read last, so no include outranks it.
+"""
 SOURCE = 8
 """The column of `QUERY` that tells where a value is from."""
 OWN = ("database", "user", "database user", "client", "session")

@@ -1,4 +1,4 @@
-"""What the memory of the machine holds, and how the kernel deals it out."""
+"""The use of the machine's memory, and its distribution by the kernel."""
 
 from __future__ import annotations
 

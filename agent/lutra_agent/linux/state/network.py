@@ -1,4 +1,4 @@
-"""What the network stack that the server listens in has lost, sent again, or is about to run out of."""
+"""Losses, retransmissions and nearly exhausted limits of the network stack in which the server listens."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from lutra_models.catalog.statements.steps import FileLine, Renderer, Statement,
 
 SYSCTL_FILE = "/etc/sysctl.d/90-lutra.conf"
 DEVICE_FILE = "/etc/lutra/host.conf"
-"""Of a unit of Lutra's, for what is no sysctl."""
+"""The lines of Lutra's own unit, for settings outside sysctl."""
 UNIT_FILE = "/etc/systemd/system/SERVER_UNIT.d/90-lutra.conf"
 ALLOCATOR = "server.allocator"
 LIBRARIES = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4"}
@@ -31,7 +31,7 @@ def is_sysctl(name: str) -> bool:
 
 
 def kept(name: str, value: str | None) -> str | None:
-    """What the file says where `value` is to last."""
+    """The lines of the file that keep `value`."""
     unsaid = OWN_ALLOCATOR if name == ALLOCATOR else "0" if name in BY_RATIO else None
     return None if value == unsaid else value
 

@@ -33,7 +33,7 @@ def same(one: str, other: str) -> bool:
 
 
 def set_global(name: str, text: str) -> Statement:
-    """What makes a value active without keeping it."""
+    """The statement that makes a value active without keeping it."""
     return Statement(name, f"SET GLOBAL {variable(name)} = {literal(text)}", wanted=text)
 
 

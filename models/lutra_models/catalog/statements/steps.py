@@ -1,4 +1,4 @@
-"""What a change consists of: statements for the server, and lines of a file that the agent keeps for it."""
+"""The steps of a change: statements for the server, and lines of a file that the agent keeps for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Statement(Step):
-    """What the server executes. `wanted` is the active value that it asks for, None where the source needs not know."""
+    """A statement for the server. `wanted` is the active value that it asks for, None if the source needs none."""
 
     wanted: str | None = None
 
@@ -36,7 +36,7 @@ class FileLine(Step):
 
 @dataclass(frozen=True)
 class Renderer:
-    """How the settings of one catalogue are changed and taken back. Its functions are pure.
+    """The way in which the settings of one catalogue are changed and restored. Its functions are pure.
 
     `change(name, text, restart)` gives a setting the value that `text` says: at once, or with the restart that follows.
     `undo(name, text, active, restart)` makes the server's file say `text` again (nothing of the setting, where None)

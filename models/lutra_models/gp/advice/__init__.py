@@ -1,4 +1,4 @@
-"""The next step on a live database: what evidence speaks for, what its readings have taught, or nothing."""
+"""The next step on a live database: the recommendation of the evidence, of its readings, or none."""
 
 from lutra_models.gp.advice.advise import Advised, advise
 

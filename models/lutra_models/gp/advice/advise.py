@@ -1,9 +1,8 @@
 """The next step on a live database, where a person approves each one and clients notice what it does.
 
-In this order: back to known settings against which the current ones are worse at like load; what evidence speaks for;
-what the model holds to be probably better, by what this database and past workloads have taught; within the session's
-budget, a trial to learn; nothing. None of them is mixed with another.
-Shapes: m candidates, k knobs.
+The order: a return to known settings that are better than the current ones at comparable load; the evidence; changes
+that are probably better by the model of this database and its past workloads; within the session's budget, a trial to
+learn; nothing. They are never combined. Shapes: m candidates, k knobs.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def advise(
     exploration: int,
     most: int | None = None,
 ) -> Advised:
-    """What to propose, with at most `exploration` more trials to learn and `most` settings changed in all.
+    """The proposal, with at most `exploration` more trials to learn and at most `most` settings changed in all.
 
     Raises ValueError where the history has no current configuration.
     """

@@ -1,4 +1,4 @@
-"""What evidence speaks for, as one proposal: what needs no restart first, what needs one by itself."""
+"""The evidence's changes as one proposal: first those without a restart; those that need one come by themselves."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Group = tuple[Finding, tuple[Move, ...]]
 
 @dataclass(frozen=True)
 class Evident:
-    """The configuration that evidence speaks for and its moves, or None and none; and what is told beside it. `later`
-    are the moves that come in a proposal of their own, as they need a restart.
+    """The configuration that evidence recommends and its moves, or None and none; and further information for the
+    operator. `later` are the moves that come in a separate proposal, because they need a restart.
     """
 
     configuration: Configuration | None
@@ -35,8 +35,8 @@ def evident(
 ) -> Evident:
     """The first proposal of a session takes all that is plainly wrong; a later one a symptom at a time.
 
-    What belongs to one symptom moves together. What needs a restart is gathered into one proposal, after the rest. Of
-    what may not be proposed it is told why, and the next in strength takes its place.
+    Moves of one symptom are made together. Moves that need a restart are gathered into one proposal, after the rest. A
+    move that may not be proposed is reported with the reason, and the next in strength takes its place.
     """
     told, groups = _open(history, evidence, current, options)
     for restart in (False, True):

@@ -1,5 +1,6 @@
-"""What this database has shown of settings that it ran under, at like load: the one comparison that decides on a live
-database whether something gained or lost. What was never active is left to the model."""
+"""This database's readings of settings under which it ran, compared at comparable load: on a live database, only this
+comparison decides whether something gained or lost. Settings that were never active are left to the model.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from lutra_models.knobs import Configuration, Value
 class Shown:
     """The `current` configuration of a history against those from before it.
 
-    What the service compared, over more windows than a history holds, comes first.
+    The service's comparisons come first: they cover more windows than a history holds.
     """
 
     history: History
@@ -43,7 +44,9 @@ class Shown:
         yield from sorted((one for one in found if one[0] in others), key=lambda one: -self._lost(one[1]))
 
     def ends_on(self, chosen: Configuration) -> Configuration:
-        """What a live session ends on: nothing that the current configuration is better than, and never what lost."""
+        """The configuration on which a live session ends: never one that the current one beats, and never one that
+        lost.
+        """
         if chosen == self.current:
             return next((there for there, _ in self.better()), chosen)
         told = self.against(chosen)
@@ -51,7 +54,9 @@ class Shown:
 
     @cached_property
     def like_now(self) -> list[Configuration]:
-        """What was active in windows under the load and the pressure of the newest ones; nothing while nobody asks."""
+        """The configurations that were active in windows under the load and the pressure of the newest ones; empty
+        without clients.
+        """
         windows = sorted((w for found in self._windows.values() for w in found), key=lambda w: w.start_s)
         metric = self.history.objective.metric
         alike = {w.group for w in as_now([w for w in windows if metric in w.metrics])}

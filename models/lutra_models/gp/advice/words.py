@@ -1,4 +1,4 @@
-"""What an operator is told: sentences about what is proposed, what is not, and what was looked at."""
+"""Sentences for the operator: about the proposal, the changes left out, and the evidence examined."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def persisting(move: Move, times: int) -> str:
 
 
 def left_for_later(moves: Sequence[Move]) -> list[str]:
-    """What needs a restart and comes in a proposal of its own."""
+    """The changes that need a restart and come in a separate proposal."""
     return [f"For the maintenance window, in a separate recommendation: {m.sentence}" for m in moves]
 
 
 def of_evidence(evidence: Evidence | None, moves: Sequence[Move], later: Sequence[Move] = ()) -> str:
-    """How many changes are proposed, and what speaks for them; and the cures that come `later`, with a restart."""
+    """The number of proposed changes and the reasons for them; and the cures that come `later`, with a restart."""
     of = _grounds(evidence, moves)
     ruled, strange = (sum(ground == wanted for ground in of.values()) for wanted in ("rule", "outlying"))
     cured = len(of) - ruled - strange
@@ -81,7 +81,7 @@ def _grounds(evidence: Evidence | None, moves: Sequence[Move]) -> dict[str, Grou
 
 
 def waiting_rules(names: Sequence[str]) -> str:
-    """What is told of rules while clients fail or wait in vain."""
+    """The sentence about rules while clients fail or wait in vain."""
     return f"Rules for this hardware wait until the outage is over: {', '.join(names)}."
 
 
@@ -100,7 +100,7 @@ def nothing(evidence: Evidence | None, options: Live) -> str:
 
 
 def returns(before: Configuration, after: Configuration, told: Compared) -> tuple[Reason, ...]:
-    """Why known settings come back: what the current ones are against them at like load."""
+    """The reason for a return to known settings: their comparison with the current ones at comparable load."""
     why = (
         f"back to settings that this database ran under before. The current settings compared "
         f"with them: {told.sentence}"
@@ -116,8 +116,8 @@ def improved(before: Configuration, after: Configuration, objective: Objective, 
 
 
 def basis(evidence: Evidence | None, verdict: str, options: Live, gain: float | None, told: Sequence[str]) -> Basis:
-    """What was looked at. Findings are the first lines, the most harmful first, then comes `verdict`. `gain` is what
-    the model holds to be probable at least.
+    """The examined evidence. Findings are the first lines, the most harmful first, then comes `verdict`. `gain` is the
+    smallest gain that the model holds to be probable.
     """
     found = strong(evidence, options)
     lines = [headline(f) for f in found]
@@ -139,13 +139,13 @@ def basis(evidence: Evidence | None, verdict: str, options: Live, gain: float | 
 
 
 def strong(evidence: Evidence | None, options: Live) -> list[Finding]:
-    """What a person is told in the first lines: outages and dangers however weak, and what is acted on."""
+    """The findings in the first lines: outages and dangers however weak, and findings with a consequence."""
     findings = evidence.findings if evidence else ()
     return [f for f in findings if f.ground in LABELS and (f.ground in URGENT or f.strength >= options.least_strength)]
 
 
 def headline(finding: Finding) -> tuple[str, str]:
-    """What is wrong and what a person would execute, as a line; a note has the statements where that is too long."""
+    """The problem and the statements to execute, as a line; a note has the statements if the line is too long."""
     told = f"{LABELS[finding.ground]}: {finding.sentence}"
     whole = " ".join((told, *finding.statements))
     if len(whole) <= LONGEST:

@@ -16,7 +16,7 @@ from lutra_models.gp.options.rooms import Options
 
 @dataclass(frozen=True)
 class Part:
-    """What an option names: the kind, where packages bring more of it, and ours."""
+    """A part that an option names: the kind, if packages can add parts of it, and Lutra's own."""
 
     option: str
     kind: str
@@ -74,7 +74,7 @@ def plugged(options: Options) -> tuple[Plugged, ...]:
 
 
 def unknown(options: Options) -> list[str]:
-    """What names a part that there is not."""
+    """The options that name an unknown part."""
     return [
         f"{one.part.option}: no {one.part.kind} {one.name!r}{meant(one.name, one.part.names)}; "
         f"there are {one.part.sentence()}"

@@ -1,4 +1,4 @@
-"""What each option may be in a document that somebody writes: wide, so that a bad choice can be tried and seen as one.
+"""The range of each option in a document that a person writes: wide, so that a bad choice can be tried and recognised.
 
 Options that were kept are read without these: what once served is computed again as it was.
 """
@@ -121,7 +121,7 @@ RANGES: Mapping[str, Mapping[str, Within]] = {
         "escalations": AMOUNT,
     },
 }
-"""By room and name. What has none is a name."""
+"""By room and name. An option without a range is a name."""
 
 
 def range_of(name: str) -> Within | None:
@@ -141,7 +141,7 @@ def named(room: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def faults(options: Options) -> list[str]:
-    """What is out of its range, each with its name, its value and its range."""
+    """The options out of their range, each with its name, its value and its range."""
     return [*_out_of_range(options), *_together(options)]
 
 

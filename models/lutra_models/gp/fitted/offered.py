@@ -18,7 +18,7 @@ from lutra_models.gp.space.encoding import Array
 from lutra_models.load_curve import Curve
 
 BEYOND = 1.15
-"""A rate at most so many times beyond those that were measured is still within what they say."""
+"""The largest factor by which a rate may exceed the measured ones."""
 _COLUMNS = 4
 
 
@@ -42,7 +42,7 @@ class OfferedLoad:
         return bool(rate > 0 and self.low / BEYOND <= rate <= self.high * BEYOND)
 
     def shift(self, rate: float, to: float) -> tuple[float, float]:
-        """What the logarithm of a reading at `rate` gains at the rate `to`: mean and variance."""
+        """The change of a reading's logarithm at `rate` when it moves to the rate `to`: mean and variance."""
         column = np.array(self.curve.row(to)) - np.array(self.curve.row(rate))
         return float(column @ self.slopes), float(column @ self.covariance @ column)
 
@@ -70,7 +70,7 @@ class OfferedLoad:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> OfferedLoad:
-        """Raises ValueError for what is no curve."""
+        """Raises ValueError for data that are not a curve."""
         curve = Curve(float(data["origin"]), True, tuple(map(float, data["begins"])))
         slopes, covariance = np.array(data["slopes"], dtype=float), np.array(data["covariance"], dtype=float)
         q = 1 + len(curve.begins)

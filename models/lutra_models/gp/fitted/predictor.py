@@ -1,9 +1,8 @@
-"""Predictions whose bits depend on nothing but the model's numbers and the row asked about.
+"""Predictions whose bits depend only on the model's numbers and the row asked about.
 
-The last bits of a matrix product change with the number of its rows, and with the threads that BLAS has in a process.
-What a recommendation promises and what the same settings are predicted to give later, in another process, have to be
-equal. So both come from here: one row at a time, in sums that BLAS has no part in.
-Shapes: n distinct configurations, d features, p trends.
+The last bits of a matrix product change with the number of its rows, and with the threads that BLAS has in a process. A
+recommendation's prediction and a later prediction of the same settings, in another process, have to be equal. So both
+use this module: one row at a time, in sums without BLAS. Shapes: n distinct configurations, d features, p trends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was learned about one workload, as plain numbers; predictions need numpy alone.
+"""The lessons of one workload, as plain numbers; predictions need only numpy.
 
 Shapes: m configurations, k knobs, d features, p trends.
 """
@@ -23,9 +23,9 @@ from lutra_models.knobs import Choice, Value
 from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
 
 MATERIAL = 0.05
-"""The share of a setting's range by which it may be beyond what was measured and still count as that …"""
+"""The distance beyond the measured values, as a share of the setting's range, that still counts as measured."""
 BEYOND = 0.5
-"""… and the share of the range that was measured."""
+"""The same distance, as a share of the measured range."""
 
 
 def unlike(encoding: Encoding, codes: Array, measured: Array) -> set[str]:
@@ -72,9 +72,9 @@ class Snapshot:
 
     `home` is a configuration of that workload (codes), at which a knob stays when another workload does not have it.
     `trends` are the columns by metric that other workloads contribute to its posterior; `alone` holds the posterior of
-    each such metric without them, which is what other workloads may lean on. `context` is what it was measured under,
-    `options` the fingerprint of the options it was fitted with, empty where that is not known. `loads` says by metric
-    how it goes with the offered load, where a live database was read under several.
+    each such metric without them, from which other workloads learn. `context` are the circumstances of its
+    measurements. `options` is the fingerprint of the options it was fitted with, empty if unknown. `loads` is the
+    dependence of each metric on the offered load, if a live database was read under several.
     """
 
     encoding: Encoding
@@ -136,7 +136,7 @@ class Snapshot:
         return Prediction(metric, median, low, high, level, far, kept, unlike, self.unseen(configuration))
 
     def at_rate(self, predicted: Mapping[str, Prediction], rate: float) -> dict[str, Prediction]:
-        """What `predict` said, at another offered load; of the metrics alone of which that is known.
+        """The result of `predict` at another offered load, for the metrics whose dependence on the load is known.
 
         Raises ValueError for a rate that is none of those that were measured.
         """
@@ -150,7 +150,7 @@ class Snapshot:
         return found
 
     def unseen(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of the settings that are no knobs here, and of which the model knows nothing."""
+        """The settings that are not knobs here: the model knows nothing about them."""
         known = {k.name for k in self.encoding.knobs}
         return tuple(n for n in names if n not in known)
 

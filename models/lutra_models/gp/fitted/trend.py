@@ -1,4 +1,4 @@
-"""What another workload's posterior says of configurations here, as a column of a surrogate's input.
+"""The prediction of another workload's posterior for configurations here, as a column of a surrogate's input.
 
 Shapes: m configurations, k knobs.
 """
@@ -21,7 +21,8 @@ from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
 
 @dataclass(frozen=True, eq=False)
 class Trend:
-    """What another workload's posterior says of a configuration here, as one more column of a surrogate's input.
+    """The prediction of another workload's posterior for a configuration here, as one more column of a surrogate's
+    input.
 
     The column is the past's mean in logarithmic (or its own) units over the target's scale, less `centre`: relative
     effects carry over between machines, levels do not. `place` is that of the workload among the past ones that the fit

@@ -18,7 +18,7 @@ _LEAF = -1
 
 
 class Covariance(Protocol):
-    """What a posterior believes of two configurations before it saw any reading."""
+    """A posterior's prior covariance of two configurations."""
 
     @property
     def d(self) -> int:

@@ -92,7 +92,7 @@ MATERN52 = Radial("matern52", _matern52)
 MATERN32 = Radial("matern32", _matern32)
 """Rougher ones, differentiable once."""
 RBF = Radial("rbf", _rbf)
-"""Smooth ones: it foresees far, and errs most where a function has steps."""
+"""Smooth ones: they predict far from the readings, and err most at steps of a function."""
 
 
 @dataclass(frozen=True)

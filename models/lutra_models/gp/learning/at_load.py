@@ -1,4 +1,4 @@
-"""A live history whose readings are as its clients' load of now would give them: the load is a covariate of p99.
+"""A live history with its readings moved to the current load of its clients: the load is a covariate of p99.
 
 The logarithm of a reading is a level of its configuration plus a curve of the offered rate (see `load_curve`). The
 curve's slopes are zero by their prior, so that few windows at nearly one load tell of none. A configuration that was
@@ -22,7 +22,7 @@ from lutra_models.load_curve import Curve
 from lutra_models.metrics import QPS, TPS
 
 NOW = 3
-"""The newest windows whose median rate is the load of now."""
+"""The number of the newest windows whose median rate is the current load."""
 SLOPES = 2.0
 """The prior's deviation of each slope: p99 grows about as the load, and faster where a server is full."""
 LEVELS = 10.0
@@ -46,13 +46,13 @@ def offered_loads(history: History) -> dict[str, OfferedLoad]:
 
 
 def at_load_of_now(history: History) -> tuple[History, dict[str, OfferedLoad]]:
-    """The history with its targets' readings brought to the load of now, and by which curves."""
+    """The history with its targets' readings moved to the current load, and the curves used for that."""
     loads = offered_loads(history)
     return at_load(history, loads), loads
 
 
 def at_load(history: History, loads: Mapping[str, OfferedLoad]) -> History:
-    """The history with each target's readings brought to the load of now."""
+    """The history with each target's readings moved to the current load."""
     return replace(history, observations=tuple(_brought(o, loads) for o in history.observations)) if loads else history
 
 

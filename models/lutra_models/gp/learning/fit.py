@@ -161,6 +161,6 @@ def _past_leads(history: History, options: Options) -> bool:
 
 
 def foresight(gp: GaussianProcess) -> float:
-    """Mean log density of each row's target when it is left out: how well the posterior foresees."""
+    """Mean log density of each row's target when it is left out: the quality of the posterior's predictions."""
     mean, variance = gp.left_out()
     return float(np.mean(-0.5 * np.log(variance) - 0.5 * (gp.z[: gp.read] - mean) ** 2 / variance))

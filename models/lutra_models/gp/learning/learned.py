@@ -1,4 +1,4 @@
-"""What a history teaches, in one value: posteriors of the targets and of running at all, and who is best so far.
+"""The lessons of a history, in one value: posteriors of the targets and of running at all, and the best so far.
 
 Shapes: n distinct configurations, m query points, k knobs, d features, p trends.
 """
@@ -28,9 +28,9 @@ from lutra_models.knobs import Configuration
 class Learned:
     """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises.
 
-    The history's targets are as the server would give them now, by their `drifts` and, on a live database, at the load
-    of now (the snapshot's `loads`). `local` takes the place of
-    `searching` in a search that may go anywhere, where it foresees the readings better.
+    The history's targets are moved to the server's current state, by their `drifts` and, on a live database, to the
+    current load (the snapshot's `loads`). `local` replaces `searching` in an unrestricted search if it predicts the
+    readings better.
     """
 
     history: History
@@ -122,7 +122,7 @@ def ahead(learned: Learned, one: Configuration, other: Configuration) -> bool:
 
 
 def least_reading(learned: Learned) -> float | None:
-    """What a configuration reads at least (at most, where less is better) that may become the best: as much as that.
+    """The least reading (the greatest, if less is better) with which a configuration can become the best.
 
     None while the best by posterior probably breaks a limit: then one that reads worse may be of interest.
     """
@@ -174,5 +174,5 @@ def fantasised(gp: GaussianProcess, x: Array) -> GaussianProcess:
 
 
 def codes_of(encoding: Encoding, configurations: Sequence[Mapping[str, int | float | str]]) -> Array:
-    """(m, k), also of none."""
+    """(m, k), even for m = 0."""
     return encoding.codes(configurations) if configurations else np.zeros((0, len(encoding.knobs)))

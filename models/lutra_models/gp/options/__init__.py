@@ -1,4 +1,4 @@
-"""What steers the recommender: one frozen value that is part of a model's identity."""
+"""Options of the recommender: one frozen value that is part of a model's identity."""
 
 from lutra_models.gp.options.rooms import (
     DEFAULT,

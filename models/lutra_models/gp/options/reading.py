@@ -1,4 +1,4 @@
-"""What options are made of, and plain values laid over them, each in the type of what it replaces."""
+"""The fields of options, and plain values merged into them, each in the type of the value that it replaces."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def name_of(part: str | Named) -> str:
 
 
 def renamed(data: Mapping[str, Any], former: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """`data` with options in their rooms under the names of now; `former` is by room, former name → name."""
+    """`data` with options in their rooms under their current names; `former` is by room, former name → name."""
     return {
         room: {former.get(room, {}).get(name, name): value for name, value in options.items()}
         if isinstance(options, Mapping)

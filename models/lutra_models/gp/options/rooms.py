@@ -1,4 +1,4 @@
-"""Every number that steers the recommender, by the room that it steers. The defaults are what is served.
+"""Every number that steers the recommender, by the room that it steers. The service uses the defaults.
 
 Options are part of a model's identity: the same history, seed and options give the same bits. A variant is raced
 against the defaults with `python -m benchmarks tuning race --variant search.opening_trials=8`.
@@ -17,36 +17,40 @@ from lutra_models.gp.options.reading import Named, Room, laid_over, renamed
 
 @dataclass(frozen=True)
 class Targets(Room):
-    """How readings become what a surrogate is fitted to."""
+    """The conversion of readings to the targets of a surrogate."""
 
     lift: float = 0.1
-    """What is added before its logarithm to a reading of which more is better, as a share of the median reading."""
+    """The amount added to a reading before its logarithm if more is better, as a share of the median reading."""
     prior_spread: float = 0.25
-    """How far, relatively, a database's readings spread over its settings, before anything else is known …"""
+    """The prior of the relative spread of a database's readings over its settings."""
     prior_readings: float = 2.0
-    """… and how many readings that belief weighs."""
+    """The weight of that prior, in readings."""
     noise: float = 0.05
     """The typical relative spread of two readings of one configuration."""
     least_noise: float = 0.01
-    """The first guess of the noise's deviation, in standard units, is at least this …"""
+    """The least first guess of the noise's deviation, in standard units."""
     most_noise: float = 0.7
-    """… and at most this."""
+    """The greatest first guess of the noise's deviation, in standard units."""
     usual_readings: float = 4.0
-    """How many readings that guess weighs, where repeats of the other configurations say what scatter is usual …"""
+    """The weight of that guess, in readings, when repeats of other configurations show the usual scatter."""
     noise_factor_readings: float = 4.0
-    """… and how many that weighs, where a configuration's own readings say that it scatters more."""
+    """The weight of the usual scatter, in readings, when a configuration's own readings scatter more."""
     most_noise_factor: float = 9.0
-    """The largest multiple of the usual variance that they are believed to have."""
+    """The largest multiple of the usual variance that a configuration's noise can have."""
     stall: float = 3.0
-    """Usual deviations from their median beyond which one of three readings or more does not pull their mean."""
+    """The distance from the median, in usual deviations, beyond which one of three or more readings is cut off in the
+    mean.
+    """
     reliable: float = 0.1
-    """The quantile of its readings at which a configuration counts that scatters more than usual."""
+    """The quantile of its readings that represents a configuration with more than the usual scatter."""
     within_floor: float = 0.05
-    """What is added to the share by which windows fall short of their mean inside, before two are compared …"""
+    """The amount added to the unsteadiness inside a window (its shortfall below its mean, as a share) before two are
+    compared.
+    """
     most_within: float = 4.0
-    """… and the largest multiple of the usual variance that the comparison gives."""
+    """The largest multiple of the usual variance that this comparison gives."""
     least_half: float = 0.25
-    """The upper half's least width, in standard units: what lies farther below the median is drawn in by logarithm."""
+    """The upper half's least width, in standard units: values farther below the median are compressed by logarithm."""
 
 
 @dataclass(frozen=True)
@@ -59,131 +63,140 @@ class Belief(Room):
 
 @dataclass(frozen=True)
 class Surrogates(Room):
-    """How posteriors are fitted."""
+    """The fit of posteriors."""
 
     name: str | Named = "gpy"
     """One of `surrogate.table.SURROGATES`, or a surrogate."""
     kernel: str | Named = "matern52"
-    """One of `kernels.shapes.KERNELS`, or a kernel: how the correlation of two configurations falls with distance."""
+    """One of `kernels.shapes.KERNELS`, or a kernel: the correlation of two configurations by their distance."""
     broad: Belief = Belief(0.0, math.sqrt(3.0))
-    """For searching: a knob matters little until the data say otherwise …"""
+    """The prior for searching: a knob has little effect until the data show one."""
     local: Belief = Belief(-3.0, math.sqrt(3.0))
-    """… or it matters in some part of its range, where this belief predicts the readings better."""
+    """An alternative for searching: a knob has an effect in a part of its range. Used if it predicts the readings
+    better.
+    """
     wary: Belief = Belief(-2.0, 0.7)
-    """For predicting: what was measured says little about what was not, until the data say otherwise."""
+    """The prior for predicting: readings say little about other configurations until the data show more."""
     steps: int = 60
-    """Steps of L-BFGS towards the hyperparameters' mode …"""
+    """Steps of L-BFGS towards the hyperparameters' mode."""
     last_steps: int = 3
-    """… and of GPy's own optimiser from there."""
+    """Steps of GPy's own optimiser after those of L-BFGS."""
     fitted_rows: int = 400
-    """Rows that the mode is looked for with, picked evenly; the posterior rests on every row."""
+    """Rows, picked evenly, from which the mode is computed; the posterior uses every row."""
     variance_sigma: float = 0.5
     """The deviation of the logarithm of the kernel's variance around one."""
     noise_sigma: float = 1.2
     """The deviation of the logarithm of the noise's variance around its first guess."""
     proving_rows: int = 5
-    """Rows from which past workloads have to prove that they help to foresee what was measured here."""
+    """Rows from which past workloads have to prove that they improve the predictions of readings here."""
     boundary_noise: float = 0.2
-    """The first guess of the noise's deviation where the target is whether a configuration runs."""
+    """The first guess of the noise's deviation when the target is whether a configuration runs."""
     boundary_blur: float = 0.1
-    """How far from certain a configuration is that lies exactly on others: variance of the boundary, in label units."""
+    """The variance of the boundary between running and failing, in label units: the uncertainty at a repeated
+    configuration.
+    """
 
 
 @dataclass(frozen=True)
 class Drifts(Room):
-    """What counts as a change of all readings over a session's time; see `surrogate.drift`."""
+    """The criteria for a change of all readings over a session's time; see `surrogate.drift`."""
 
     size: float = 0.3
-    """The deviation of a change around none, relatively."""
+    """The prior deviation of a relative change around zero."""
     evidence: float = 0.5
-    """By how much the logarithm of the evidence has to grow, beyond that of the number of courses looked at …"""
+    """The growth of the log evidence that a change needs, beyond the logarithm of the number of courses."""
     opening: float = 2.0
-    """… and how much more without a witness where the opening ends: the search moves to a better place there."""
+    """The further growth that a change without a witness needs at the end of the opening, where the search moves to a
+    better place.
+    """
     promise: float = 0.0
-    """The same growth at the hyperparameters as they are from which it is worth finding others."""
+    """The growth at the current hyperparameters from which new ones are computed."""
     least_rows: int = 8
-    """Readings from which changes are looked for …"""
+    """The number of readings from which changes are detected."""
     most_rows: int = 64
-    """… among so many of the newest."""
+    """The number of the newest readings in which changes are detected."""
     most_changes: int = 3
-    """Changes that are followed."""
+    """The most changes in a model."""
     interval: int = 25
-    """Readings of a server after which one is read again, where none was meanwhile."""
+    """Readings of a server after which a configuration is measured again, if none was repeated meanwhile."""
 
 
 @dataclass(frozen=True)
 class Calibration(Room):
-    """What intervals are scaled by, so that nine of ten readings lie inside; see `surrogate.calibration`."""
+    """Factors of intervals, so that nine of ten readings lie inside; see `surrogate.calibration`."""
 
     worse: float = 1.4
-    """What the latent deviation is multiplied by on the bad side …"""
+    """The factor of the latent deviation on the bad side."""
     worse_by_cliff: float = 1.9
-    """… and what is added to that once trials have failed."""
+    """The addition to the factor on the bad side once trials have failed."""
     better: float = 1.1
-    """The same on the good side …"""
+    """The factor of the latent deviation on the good side."""
     better_by_cliff: float = 1.25
-    """… and once trials have failed."""
+    """The addition to the factor on the good side once trials have failed."""
     noise: float = 4.0
-    """What the noise's variance is multiplied by: a real server's readings have longer tails than a Gaussian's."""
+    """The factor of the noise's variance: a real server's readings have longer tails than a Gaussian's."""
     headroom: float = 0.04
-    """How far above the best reading so far the objective is expected, relatively …"""
+    """The relative distance above the best reading so far within which the objective is expected."""
     early_headroom: float = 0.8
-    """… and what is added to that, over n^1.5, n being the configurations measured."""
+    """The addition to `headroom`, divided by n^1.5 for n measured configurations."""
     own_readings: float = 20.0
-    """How many of a workload's own readings, each left out in turn, weigh as much as these widths."""
+    """The number of a workload's own readings, each left out in turn, that weigh as much as these widths."""
     few_rows: float = 2.0
-    """Two thirds wider from three rows: fewer than `enough_rows` leave the hyperparameters a guess …"""
+    """The widening for few rows (as in Student's t), whose hyperparameters are a guess: two thirds at three rows."""
     enough_rows: float = 80.0
-    """… (as in Student's t)."""
+    """The rows from which intervals are not widened."""
     failures: float = 6.0
-    """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""
+    """Failed trials after which cliffs are assumed (by 1 - 1/e)."""
 
 
 @dataclass(frozen=True)
 class Transfer(Room):
-    """How far past workloads are believed."""
+    """The use of past workloads."""
 
     slope: float = 0.9
-    """What the coefficient of a past workload of full weight is expected to be …"""
+    """The prior mean of the coefficient of a past workload of full weight."""
     doubt: float = 0.4
-    """… and the deviation of that belief."""
+    """The prior deviation of that coefficient."""
     least_weight: float = 0.02
-    """A past workload that weighs no more is left out."""
+    """The weight up to which a past workload is left out."""
     most: int = 3
-    """Past workloads that are listened to at a time, once there is something to rank: of many, few are of use."""
+    """The most past workloads in use at a time, once there are readings to rank."""
     turns: int = 3
-    """Past workloads lead the opening, and then one of so many trials: others look where the past knows nothing."""
+    """After the opening, which past workloads lead, the number of trials of which they lead one. The others explore
+    without them.
+    """
     silence: float = 0.2
-    """The belief, before there is anything to rank, that no past workload has anything to say."""
+    """The prior probability, before there are readings to rank, that no past workload helps."""
     alien: float = 0.1
-    """The chance that a past workload, be it alike, says nothing about which of two configurations is better."""
+    """The probability that even a similar past workload does not predict which of two configurations is better."""
     least_skill: float = 0.1
-    """The share of its own readings' variance that a past workload has to predict, each left out, to be listened to."""
+    """The share of its own readings' variance, each left out, that a past workload has to predict to be used."""
     closeness: float = 4.0
-    """How fast a past workload's weight falls with the distance of its signature, before anything is ranked."""
+    """The rate at which a past workload's weight falls with the distance of its signature, before anything is ranked.
+    """
     margin: float = 0.1
-    """How far beyond the past's range, as a share of it, a counter still counts as inside."""
+    """The distance beyond the past's range, as a share of it, up to which a counter counts as inside."""
     outside: float = 2.0
     """The place of a counter outside the past's range, where its median is 0 and its ends are 1."""
     strange: float = 0.25
-    """The share of its counters outside the past's from which a workload is a stranger."""
+    """The share of counters outside the past's range from which a past workload is excluded."""
     context: float = 0.5
-    """How fast the belief in a past workload falls with the distance of its circumstances: cores, memory, load …"""
+    """The rate at which a past workload's weight falls with the distance of its circumstances: cores, memory, load."""
     most_context: float = 3.0
-    """… each of which counts by its ratio's logarithm, at most so much …"""
+    """The most that one circumstance adds to that distance; a number adds the logarithm of its ratio."""
     other_text: float = 1.0
-    """… and a text (a version, a script) so much where it is another one."""
+    """The amount that a different text (a version, a script) adds to that distance."""
     factors: int = 5
-    """Factors of the counters whose loadings are clustered …"""
+    """The number of factors of the counters whose loadings are clustered."""
     most_clusters: int = 12
-    """… into at most so many clusters …"""
+    """The most clusters of counters."""
     least_rows: int = 10
-    """… where there are at least so many observations."""
+    """The least number of observations for clusters of counters."""
 
 
 @dataclass(frozen=True)
 class Effort(Room):
-    """How far candidates are improved by local steps: rounds, steps per round, and how much they shrink by round."""
+    """Local improvement of candidates: rounds, steps per round, and the factor by which steps shrink in each round."""
 
     rounds: int
     steps: int
@@ -192,16 +205,16 @@ class Effort(Room):
 
 @dataclass(frozen=True)
 class Search(Room):
-    """Which configuration comes next."""
+    """The choice of the next configuration."""
 
     acquisition: str | Named = "log_ei"
     """One of `search.acquisition.ACQUISITIONS`, or an acquisition."""
     opening_trials: int = 6
     """Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
     opening_candidates: int = 64
-    """Points of which the one farthest from everything tried fills the space; a power of two."""
+    """Candidate points for filling the space, of which the one farthest from all trials is taken; a power of two."""
     incumbents: int = 3
-    """The best configurations around which is searched."""
+    """The number of best configurations around which the search looks."""
     everywhere: int = 512
     """Candidates that fill the space; a power of two."""
     near: int = 512
@@ -209,94 +222,96 @@ class Search(Room):
     climbers: int = 8
     """Candidates that are improved by local steps."""
     thorough: Effort = Effort(14, 32, 0.75)
-    """To the top of the acquisition. Past workloads are rugged, and worth it; else taken in turns with the next …"""
+    """The effort of a search to the top of the acquisition. Searches with past workloads always use it; others
+    alternate.
+    """
     cursory: Effort = Effort(6, 24, 0.6)
-    """… up to a good place near where it happens to start: this spreads the trials of a long search."""
+    """The effort of a search up to a good place near its start, which spreads the trials of a long search."""
     asked: int = 48
-    """Candidates of which the rules are asked."""
+    """Candidates that are checked against the rules."""
     halvings: int = 6
-    """Steps by which what a rule refuses is drawn towards an allowed configuration."""
+    """Steps by which a refused candidate is moved towards an allowed configuration."""
     moves: tuple[float, ...] = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
-    """By how much a single move changes a number's place."""
+    """The amounts by which a single move changes a number's place."""
     free_knobs: int = 30
     """Knobs that the search may move from the start; one more for each configuration measured."""
     leading_knobs: int = 10
     """Knobs whose products join the Lasso path, by their own correlation with the target."""
     shuffles: int = 8
-    """How often each knob is shuffled among the rows to see whether it matters."""
+    """The number of times that each knob is shuffled among the rows to measure its effect."""
     slack: float = 0.02
-    """What the score may lose for the sake of fewer changes, where a recommendation rests on past workloads."""
+    """The loss of score that is accepted for fewer changes, if a recommendation uses past workloads."""
     handover_loss: float = 0.05
-    """The share of the predicted gain that a handover is expected to lose at most for the sake of fewer changes …"""
+    """The largest expected loss of a handover for fewer changes, as a share of the predicted gain."""
     handover_risk: float = 0.25
-    """… and what it loses at most one deviation beyond that."""
+    """The largest loss of a handover for fewer changes at one deviation beyond the expected loss."""
     shorter_every: int = 4
-    """Of so many trials one measures what would be handed over with fewer changes, where a session has a baseline."""
+    """The number of trials of which one measures the shortened handover, if a session has a baseline."""
     doubt: float = 2.0
-    """Noise deviations by which the search's model may be wrong far from what was measured, without past workloads."""
+    """The error of the search's model far from all readings, in noise deviations, without past workloads."""
     luck: float = 2.0
-    """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
+    """Noise deviations above the posterior from which a reading is taken for luck."""
     contradicted: float = 3.0
-    """Multiple of the usual variance from which two readings of a configuration call for a third."""
+    """The multiple of the usual variance from which two readings of a configuration need a third."""
     stalled_after: int = 4
-    """Trials without an advance after which every other trial may look beside the best."""
+    """Trials without an advance after which every other trial may explore beside the best."""
     untried_stretch: float = 0.3
-    """The share of a setting's range beside the best that no trial has been in, from which such a look is worth it …"""
+    """The untried share of a setting's range beside the best from which such a trial is worthwhile."""
     least_effect: float = 2.0
-    """… where the setting moves the target by so many noise deviations."""
+    """The least effect of a setting on the target, in noise deviations, for such a trial."""
 
 
 @dataclass(frozen=True)
 class Start(Room):
-    """How far the rule-based start is believed to be near the best."""
+    """The prior that the best configuration is near the rule-based start."""
 
     weight: float = 1.0
-    """Trials that the belief counts as: its power is this, divided by the number of trials."""
+    """The weight of the prior, in trials: its power is this, divided by the number of trials."""
     around: float = 0.2
-    """How far from the start's place a number of the best is, as a share of its range …"""
+    """The prior distance of a number of the best from its place in the start, as a share of its range."""
     anywhere: float = 0.1
-    """… and the chance, beside that, that it is anywhere."""
+    """The probability that a number of the best is anywhere in its range."""
     moved: float = 0.25
     """The share of settings that a point of the opening moves away from the start."""
 
 
 @dataclass(frozen=True)
 class Safety(Room):
-    """What a safe recommendation is."""
+    """The criteria for a safe recommendation."""
 
     probability: float = 0.95
-    """That it stays within the tolerance, runs, and keeps the limits."""
+    """The required probability that a configuration stays within the tolerance, runs, and keeps the limits."""
     tolerance: float = 0.1
-    """How much worse than the current configuration still counts as no worse, relatively: less is no surprise."""
+    """The relative loss against the current configuration that still counts as equal."""
     lesson: float = 1.0
-    """By how much each bad surprise widens what is believed possible."""
+    """The widening of intervals by each bad surprise."""
     bad: float = 0.1
-    """Relatively worse than the current configuration: a bad surprise."""
+    """The relative loss against the current configuration from which a reading is a bad surprise."""
     telling_knobs: int = 2
-    """Settings that a surprise may differ in from a sound configuration to be blamed on them."""
+    """The most settings in which a surprise may differ from a sound configuration to be attributed to them."""
     prudence: float = 100.0
-    """How much a missing certainty weighs against any gain."""
+    """The weight of missing certainty against any gain."""
 
 
 @dataclass(frozen=True)
 class Live(Room):
-    """What is worth proposing to the operator of a live database."""
+    """The criteria for a proposal to the operator of a live database."""
 
     least_strength: float = 0.4
-    """A symptom's strength from which it speaks for its cure; a weaker one is told and not acted on."""
+    """A symptom's strength from which it recommends its cure; a weaker one is reported without a proposal."""
     least_gain: float = 0.05
-    """What the model has to predict of a change that nothing else speaks for, relatively …"""
+    """The relative gain that the model has to predict for a change without other evidence."""
     probability: float = 0.9
-    """… and how probable so much has to be. The same of a return to what was measured before."""
+    """The probability that this gain has to have; it applies to a return to measured settings as well."""
     escalations: int = 3
-    """How often a setting is moved on in one direction for a symptom that persists; from then on it is told alone."""
+    """The number of moves of a setting in one direction for a symptom that persists; after them it is only reported."""
 
 
 FORMER_NAMES = {
     "targets": {"unrest_readings": "noise_factor_readings", "most_unrest": "most_noise_factor"},
     "search": {"contested": "contradicted"},
 }
-"""What options were called in documents that an earlier version kept."""
+"""Names of options in documents that an earlier version wrote."""
 
 
 @dataclass(frozen=True)
@@ -317,7 +332,7 @@ class Options(Room):
     live: Live = field(default_factory=Live)
 
     def __repr__(self) -> str:
-        """Only what differs from the defaults, as `DEFAULT.varied` takes it."""
+        """The differences from the defaults, as `DEFAULT.varied` takes them."""
         return f"Options({', '.join(_differing(Options().to_dict(), self.to_dict()))})"
 
     @property
@@ -327,7 +342,7 @@ class Options(Room):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
-        """The options that `to_dict` wrote, also under former names; what it does not name keeps its default.
+        """The options that `to_dict` wrote, former names included; an option that it does not name keeps its default.
 
         Raises ValueError.
         """
@@ -356,7 +371,7 @@ class Options(Room):
     ) -> Options:
         """With these parts in place of their own, each the object itself or its name; None keeps what there is.
 
-        Raises TypeError for an object that is no such part.
+        Raises TypeError for an object that does not fit as such a part.
         """
         given = {"surrogate": surrogate, "kernel": kernel, "acquisition": acquisition}
         options = self
@@ -370,7 +385,7 @@ class Options(Room):
 
     @property
     def holds_objects(self) -> bool:
-        """Whether a part is an object: the fingerprint knows its name alone."""
+        """Whether a part is an object: the fingerprint contains only its name."""
         return any(not isinstance(getattr(getattr(self, room), option), str) for room, option, _ in _PARTS.values())
 
 
@@ -379,7 +394,7 @@ _PARTS = {
     "kernel": ("surrogate", "kernel", "correlations"),
     "acquisition": ("search", "acquisition", "score"),
 }
-"""Where the options have a part of the recommender, and the method by which it is one."""
+"""The place of each part of the recommender in the options, and the method that it needs."""
 
 
 def _differing(usual: Mapping[str, Any], own: Mapping[str, Any], room: str = "") -> Iterator[str]:

@@ -25,7 +25,7 @@ _FAR = -200.0
 
 
 class Acquisition(Protocol):
-    """What measuring somewhere is worth, as a logarithm. It passes `gp.conformance.AcquisitionConformance`."""
+    """The logarithm of the value of a measurement. It passes `gp.conformance.AcquisitionConformance`."""
 
     @property
     def name(self) -> str: ...

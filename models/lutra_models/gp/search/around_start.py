@@ -1,4 +1,4 @@
-"""What the rule-based start says about where the best lies: near it, by a belief that fades with every trial.
+"""The rule-based start as a prior of the best's place: near it, with a belief that fades with every trial.
 
 Rules know which way a setting should go, and not how far. So each setting of the best is believed to be as in the
 start, around it, or anywhere, independently of the others. The acquisition is multiplied by that belief to a power that

@@ -1,4 +1,5 @@
-"""A look beside the best, where the search stands still: at the middle of what was never tried there.
+"""A configuration beside the best, when the search makes no progress: the middle of the values that were never tried
+there.
 
 A model of one dominant setting joins two distant readings by a straight line, is sure of what lies between, and lets
 the search stay at one end. Only a reading tells.

@@ -52,7 +52,7 @@ EXPLORING = Exploring()
 
 
 def shorter(history: History, learned: Learned) -> Step | None:
-    """What would be handed over, without the changes to the baseline that the model holds to earn nothing.
+    """The configuration for the handover, without changes to the baseline that the model predicts to gain nothing.
 
     A model of few readings is too sure that a setting does nothing. Only a reading tells, and only what was read is
     handed over.

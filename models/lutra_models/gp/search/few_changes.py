@@ -1,8 +1,7 @@
 """A recommendation that changes no more settings than an operator asked for.
 
-What the search chose loses the changes that add least to what it was chosen for. Where rules refuse the rest, or it was
-measured already, single steps from what is known and changes as few settings take its place.
-Shapes: m candidates, k knobs.
+The search's choice loses the changes that contribute least to its score. If rules refuse the rest, or it was measured
+already, single steps from known configurations with as few changes take its place. Shapes: m candidates, k knobs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a database is left with: the one place where that is decided, by one rule."""
+"""The database's final configuration, decided in this one place by one rule."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def final(learned: Learned, baseline: Configuration | None, max_changes: int | N
 
 
 def shortened(learned: Learned, baseline: Configuration) -> Configuration:
-    """What `final` chooses, with every setting back at the baseline whose undoing is held to cost next to nothing."""
+    """The choice of `final`, every setting back at the baseline whose undo is predicted to cost almost nothing."""
     options = learned.options.search
     steps = path(learned, final(learned, baseline).configuration, baseline, _allowed(learned))
     return steps.shortest(options.handover_loss, options.handover_risk)

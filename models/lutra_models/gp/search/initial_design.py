@@ -30,7 +30,7 @@ def opening(history: History, with_starts: bool = True) -> tuple[SearchOrigin, C
 
 
 def legal(history: History, configuration: Configuration) -> bool:
-    """Inside every domain, under the covariates of now, and no rule objects."""
+    """Inside every domain, under the current covariates, and allowed by the rules."""
     held = history.held
     if any(configuration[n] != value for n, value in held.items()):
         return False

@@ -3,8 +3,8 @@
 Shapes: m candidates, k knobs.
 
 Local candidates move few knobs at a time (Regis & Shoemaker 2013; TuRBO, NeurIPS 2019). Rules are asked late and
-seldom: they are Python, and most candidates are never looked at. Candidates are drawn inside what a budget over
-several settings (of memory) leaves. What another rule refuses is drawn towards an allowed configuration until it
+seldom: they are Python, and most candidates are never looked at. Candidates are drawn inside what a budget over several
+settings (of memory) leaves. A candidate that another rule refuses is drawn towards an allowed configuration until it
 passes.
 """
 

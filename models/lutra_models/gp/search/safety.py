@@ -3,8 +3,7 @@
 After SafeOpt (Sui et al., ICML 2015) and OnlineTune (Zhang et al., SIGMOD 2022): a configuration is safe where the wary
 posterior gives it the stated probability of staying within the tolerance of the current configuration, of running, and
 of keeping the limits. The posterior is sure only near what was measured, so the safe region grows with the evidence; a
-choice never tried is a long way off, a small step of a number is not.
-Shapes: m candidates, k knobs.
+choice never tried is far from it, a small step of a number is near. Shapes: m candidates, k knobs.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ def shortfall(learned: Learned, codes: Array) -> Array:
 def surprises(history: History, bad: float) -> list[Configuration]:
     """Configurations that failed, or are worse than the current one, relatively by more than `bad`.
 
-    What was measured before the current one is no surprise for having been overtaken: it is compared with the first
-    that was measured. That say their readings on average; where there are none, the bound of a window that was ended
-    early.
+    A configuration measured before the current one does not count as a surprise only because it was overtaken: it is
+    compared with the first one measured. A configuration's reading is the mean of its readings; without any, it is the
+    bound of a window that was ended early.
     """
     metric, gain = history.objective.metric, history.objective.gain
     groups = Grouped.of(history.values(metric))

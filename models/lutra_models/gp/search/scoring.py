@@ -1,4 +1,4 @@
-"""What a search maximises, and where it may go.
+"""The objective of a search, and its region.
 
 Shapes: m candidates, k knobs.
 """
@@ -21,8 +21,8 @@ from lutra_models.knobs import Configuration
 def score_of(history: History, learned: Learned, ranked: list[Configuration], doubt: float = 0.0) -> Score:
     """The acquisition over the best by posterior, times the probabilities of running and of keeping the limits.
 
-    What the posterior takes for noise may be a place that it has wrong, and only a reading there tells. So the
-    acquisition adds up to `doubt` of its noise deviations, in the share of the wary posterior's ignorance.
+    The posterior may take an error of its own for noise, and only a reading there shows which. So the acquisition adds
+    up to `doubt` of its noise deviations, in the share of the wary posterior's ignorance.
     """
     incumbent = learned.encoding.codes(ranked[:1])
     best = float(learned.sign * learned.searching.latent(learned.inputs(incumbent))[0][0])
@@ -47,7 +47,9 @@ def score_of(history: History, learned: Learned, ranked: list[Configuration], do
 
 
 def field_of(history: History, encoding: Encoding, options: Search) -> Field:
-    """What was neither tried nor proposed and no rule refuses, with what was sound so far to draw others towards."""
+    """The configurations that were neither tried nor proposed and that no rule refuses, with the sound ones so far to
+    draw others towards.
+    """
     known = {o.configuration for o in history.observations} | set(history.pending)
     sound = [c for c in (history.current, *history.warm_starts) if c is not None and initial_design.legal(history, c)]
     sound += [c for c in dict.fromkeys(o.configuration for o in history.completed) if initial_design.legal(history, c)]

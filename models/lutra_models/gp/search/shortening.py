@@ -1,10 +1,10 @@
 """Fewer changes for nearly the same gain: settings that earn nothing go back, and what is left is measured.
 
 Settings go back to the baseline one at a time, always the one whose undoing costs least by the wary posterior (backward
-elimination; Ax calls it pruning towards a target). What stays longest earns most: read backwards, the same path says
-which share of the gain how few settings give. The losses are joint: what the posterior holds of two configurations that
-differ in one setting is nearly the same, whatever it does not know of either.
-Shapes: m candidates, k knobs.
+elimination; Ax calls it pruning towards a target). The settings that stay longest contribute most: read backwards, the
+same path gives each share of the gain with its fewest settings. The losses are joint: the posterior's values of two
+configurations that differ in one setting are nearly the same, however uncertain each one is. Shapes: m candidates, k
+knobs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Bools = npt.NDArray[np.bool_]
 LEVEL = 0.9
 _ROUNDING = 1e-9
 _IMPOSSIBLE = 1e6
-"""What a missing certainty to run and to keep the limits weighs against any gain, in standard units."""
+"""The weight of an uncertain run, or of uncertain limits, against any gain, in standard units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +62,10 @@ class Path:
     def shortest(self, loss: float, risk: float) -> Configuration:
         """The step with the fewest changes that loses little of the predicted gain.
 
-        It is expected to lose a share of `loss` at most, and one of `risk` at one deviation beyond that, both in the
-        metric's unit and in standard units: of a rate that grew eightfold a twentieth is more in the latter, of a p99
-        that fell to an eighth in the former. Where nothing is gained, or where little is known of what a setting does
-        by itself, the full configuration stays.
+        Its expected loss is a share of `loss` at most, and one of `risk` at one deviation beyond that. Both are in the
+        metric's unit and in standard units: a twentieth of a rate that grew eightfold is more in standard units, one of
+        a p99 that fell to an eighth in its own unit. The full configuration stays if nothing is gained, or if little is
+        known of a setting's own effect.
         """
         if not self._gains:
             return self.steps[0]
@@ -121,7 +121,7 @@ class Path:
 
 
 def counted_from(reference: Configuration | None) -> Configuration:
-    """What changes are counted from. Raises ValueError where there is nothing."""
+    """The configuration from which changes are counted. Raises ValueError if there is none."""
     if reference is None:
         raise ValueError("max_changes needs a baseline, or a current configuration, to count changes from")
     return reference

@@ -22,7 +22,7 @@ from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
 Step = tuple[SearchOrigin, Configuration]
-"""What proposed a configuration, and the configuration."""
+"""The origin of a configuration, and the configuration."""
 
 
 class Strategy(Protocol):
@@ -51,8 +51,8 @@ def first(history: History, with_starts: bool) -> Step | None:
 def reference(history: History, learned: Learned) -> Step | None:
     """A configuration of earlier measured again, to tell whether the server still reads as it did.
 
-    Where a change is suspected, the best of those that were read before it. On a server also where
-    `options.drift.interval` readings in a row were each a configuration's first: the best of the older half.
+    After a suspected change, the best of the configurations read before it. On a server, the best of the older half as
+    well, if `options.drift.interval` readings in a row were each a configuration's first.
     """
     pairs = history.values(history.objective.metric)
     places: dict[Configuration, int] = {}

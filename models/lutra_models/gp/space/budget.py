@@ -19,9 +19,9 @@ from lutra_models.knobs import Bound, Configuration, KnobSpace, Number, Value
 
 _HALVINGS = 6
 _ROUNDED = 0.95
-"""What people can read may lie a little farther out than what was computed: how much nearer is tried then …"""
+"""The factor by which a rounded value moves back when rounding for people brings it above the limit."""
 _NEARER = 6
-"""… and how often."""
+"""The most moves of that kind."""
 
 
 @dataclass(frozen=True, eq=False)

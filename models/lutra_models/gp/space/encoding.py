@@ -60,7 +60,7 @@ class Encoding:
         return self.features(self.codes(configurations))
 
     def snap(self, codes: Array) -> Array:
-        """The nearest codes that stand for legal values: inside the cube, integers on integers."""
+        """The nearest codes of legal values: inside the cube, integers on integers."""
         out = codes.copy()
         for j, knob in enumerate(self.knobs):
             column = out[:, j]

@@ -1,4 +1,4 @@
-"""What fits a surrogate: the protocol, and what every implementation shares.
+"""The interface of surrogates: the protocol, and the parts that every implementation shares.
 
 Shapes: n distinct configurations, d features.
 """
@@ -19,8 +19,8 @@ from lutra_models.gp.surrogate.posterior import GaussianProcess
 class Surrogate(Protocol):
     """Fits a Gaussian process. A value without state: the same readings give the same bits, from any thread.
 
-    An implementation stands in `table.SURROGATES`, or an installed package brings it (`lutra_models.extensions`); it
-    passes `gp.conformance.SurrogateConformance`.
+    An implementation is in `table.SURROGATES`, or an installed package adds it (`lutra_models.extensions`); it passes
+    `gp.conformance.SurrogateConformance`.
     """
 
     @property

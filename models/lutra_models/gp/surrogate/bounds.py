@@ -1,12 +1,12 @@
-"""What a bound teaches a posterior: that a reading there would have been at most, or at least, so much.
+"""The information of a bound for a posterior: a reading there would have been at most, or at least, this value.
 
-The likelihood of the latent target f under a reading's bound is Φ((bound - f) / noise), and no Gaussian. Expectation
-propagation finds, for each bound, the Gaussian row that moves the posterior of f to the mean and variance that this
-likelihood gives it next to all the others (Minka, UAI 2001; Rasmussen & Williams, section 3.6). A bound that is far
-above what is expected anyway says nothing and gives no row; one below pulls the mean under it, with a noise of its own
-that says how little it knows. Such rows also take part in finding hyperparameters, once: where only what is good was
-read to its end, readings alone would say that nothing is bad. After that the rows are found anew.
-Shapes: n rows of the posterior, b bounds, d features, p trends.
+The likelihood of the latent target f under a reading's bound is Φ((bound - f) / noise), which is not Gaussian.
+Expectation propagation finds, for each bound, the Gaussian row that moves the posterior of f to the mean and variance
+that this likelihood gives it next to all the others (Minka, UAI 2001; Rasmussen & Williams, section 3.6). A bound far
+above the prediction contains no information and gives no row; a bound below it pulls the mean under it, with a noise
+that shows how little it knows. Such rows also contribute to the hyperparameters, once: if only good configurations were
+read to the end, readings alone would suggest that none is bad. After that the rows are computed again. Shapes: n rows
+of the posterior, b bounds, d features, p trends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SILENT = 1e-4
 def fit_within(
     fit: Callable[[Readings], GaussianProcess], readings: Readings, x: Array, good: float
 ) -> GaussianProcess:
-    """What `fit` makes of the readings, and of their bounds at (b, d + p). Raises FitFailed."""
+    """The fit of the readings, and of their bounds at (b, d + p). Raises FitFailed."""
     try:
         gp = within_bounds(fit(readings), x, readings.bounds, good)
         if not gp.imagined:

@@ -1,11 +1,11 @@
-"""Are the intervals true? What a posterior's interval of a reading has to be widened by, and how often it held.
+"""The calibration of intervals: the factor by which a posterior's interval of a reading has to be widened, and how
+often it contained the reading.
 
-A Gaussian process at its hyperparameters' mode is too sure of itself away from the data. The errors have a shape that
-tables of measured configurations share: the bad side is longer than the good one, longer still where some
-configurations do not run at all (what stands near a cliff often falls), and of the objective, nothing is much better
-than the best that a search has found. These widths suit noisy servers, where two readings of one configuration mostly
-differ by little and at times by much: nine of ten lie within what a deviation of 14 to 16 % would give, where a model
-fits 5 to 7 %.
+A Gaussian process at its hyperparameters' mode is overconfident away from the data. The errors have a shape that tables
+of measured configurations share: the bad side is longer than the good one, and longer still if some configurations do
+not run at all. For the objective, no reading is much better than the best that a search has found. These widths suit
+noisy servers, on which two readings of one configuration mostly differ by little and at times by much. Nine of ten lie
+within the interval of a deviation of 14 to 16 %, while a model fits 5 to 7 %.
 
 How noisy and how rugged this workload is, its own readings say. Each is left out in turn and compared with its
 interval, as in jackknife+ (Barber, Candès, Ramdas and Tibshirani, Annals of Statistics 2021). One factor scales the
@@ -33,7 +33,7 @@ LEVEL = 0.9
 
 
 def stretch(history: History, options: Calibration) -> tuple[float, float]:
-    """What the latent deviation is widened by on the bad side, and on the good one."""
+    """The factors of the latent deviation, on the bad side and on the good one."""
     failures = sum(not o.completed for o in history.observations)
     cliff = 1.0 - math.exp(-failures / options.failures)
     return options.worse + options.worse_by_cliff * cliff, options.better + options.better_by_cliff * cliff
@@ -55,7 +55,7 @@ def calibrated(
 
 
 def own_scale(gp: GaussianProcess, options: Calibration = DEFAULT.calibration) -> float:
-    """What the posterior's own readings, each left out, multiply its corrected deviations by."""
+    """The factor by which the posterior's own readings, each left out, multiply its corrected deviations."""
     n = gp.read
     widths = np.quantile(_off(gp, gp.left_out()), min(1.0, LEVEL * (1.0 + 1.0 / n))) / _deviations(LEVEL)
     return float(np.sqrt((options.own_readings + n * widths**2) / (options.own_readings + n)))

@@ -1,4 +1,4 @@
-"""What a history holds, as numbers: readings per configuration and metric, runs and failures.
+"""A history as numbers: readings per configuration and metric, runs and failures.
 
 Shapes: n distinct configurations, d features.
 """
@@ -89,7 +89,7 @@ class Grouped:
     weights: tuple[Array, ...]
     within: Array
     bounded: tuple[tuple[Configuration, float], ...] = ()
-    """Configurations whose windows were ended early, each with its bound: these are no readings."""
+    """Configurations whose windows were ended early, each with its bound, which is not a reading."""
 
     @classmethod
     def of(

@@ -2,9 +2,9 @@
 
 Shapes: n distinct configurations, d features, p trends, m query points.
 
-The covariance is that of the features (`kernels`), plus a linear one over trends (columns that say what other
-workloads' posteriors make of a configuration). Noise is that of one reading; a row that stands for r readings has a
-share 1/r of it. Posterior: Rasmussen & Williams, Gaussian Processes for Machine Learning, algorithm 2.1.
+The covariance is that of the features (`kernels`), plus a linear one over trends (columns with the predictions of other
+workloads' posteriors). Noise is that of one reading; a row of r readings has a share 1/r of it. Posterior: Rasmussen &
+Williams, Gaussian Processes for Machine Learning, algorithm 2.1.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class GaussianProcess:
     noise: float
     transform: Transform
     slopes: Array = field(default_factory=lambda: _NONE)
-    """(p,) what a trend's coefficient is believed to be …"""
+    """(p,) the prior mean of each trend's coefficient."""
     doubts: Array = field(default_factory=lambda: _NONE)
-    """(p,) … and the deviation of that belief."""
+    """(p,) its prior deviation."""
     noise_factors: Array = field(default_factory=lambda: _NONE)
     """(≤ n,) of the first rows, by how much a reading there scatters more: multiples of the noise's variance."""
     spread: Spread = Spread()
     imagined: int = 0
-    """How many of the last rows stand for no reading: bounds, or configurations that are yet to be measured."""
+    """The number of the last rows that are not readings: bounds, or configurations that are yet to be measured."""
     factor: Array = field(init=False)
     """(n, n) inverse of the lower Cholesky factor of K + noise."""
     weights: Array = field(init=False)

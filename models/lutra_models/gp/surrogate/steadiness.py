@@ -1,9 +1,8 @@
-"""What a window says of its own reading: whether others took the processor away, and how steady it was inside.
+"""The quality of a window's reading: the processor time that others took, and the steadiness inside the window.
 
-The agent ships both with a window. A reading from a disturbed window says less of its configuration, and one from a
-window that was less steady inside than is usual in the session speaks for a configuration that stalls. Both are
-compared with the session's median: a server under a quota is always throttled, and every load has its own scatter.
-Shapes: n observations.
+The agent sends both with a window. A reading from a disturbed window says less about its configuration. A window that
+was less steady than is usual in the session indicates a configuration that stalls. Both are compared with the session's
+median: a server under a quota is always throttled, and every load has its own scatter. Shapes: n observations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Of the likeliest workloads, which ones a recommendation leans on: no owner may push the others out."""
+"""The choice of the workloads from which a recommendation learns, among the likeliest: no owner may push the others
+out.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 CHOSEN = 8
-"""Past workloads that a recommendation may lean on. Their posteriors are asked again when the model is fitted."""
+"""Past workloads from which a recommendation may learn. Their posteriors are asked again when the model is fitted."""
 LOOKED_AT = 64
 """The likeliest, of which they are chosen."""
 

@@ -18,7 +18,7 @@ from lutra_models.knobs import Value
 
 _ENTRIES = 24
 TEXT = 1e6
-"""Numbers are kept by their logarithms; from here on a value stands for a text."""
+"""Numbers are stored as their logarithms; from this value on, a code is a text."""
 COLUMNS: dict[str, Kind] = {
     "named": ((_ENTRIES,), np.int32, -1),
     "context": ((_ENTRIES,), np.float64, np.nan),

@@ -1,4 +1,4 @@
-"""What each setting did to a metric of a past workload, with its uncertainty: one curve a setting.
+"""The effect of each setting on a metric of a past workload, with its uncertainty: one curve a setting.
 
 A curve says by how much the metric is better than at the setting's baseline, the value at which the workload began. It
 is the posterior's mean while one setting goes over its values and the others stay as they were measured, averaged over
@@ -43,11 +43,11 @@ class Effect:
     """One setting's curve: `gains` (g,) over the baseline at `values` (g,), in the metric's unit or on its logarithm.
 
     A gain is positive where the metric is better than at the `baseline`, which is one of the values; `deviations` (g,)
-    are those of the belief in each gain, `deviation` that of the belief in the curve around its mean. `chance` is how
-    probable it is that a setting without any effect looks as strong, see `certainty`. The values are options where
-    `choice`, else numbers; between numbers the curve is a straight line, on the numbers' logarithm where `log`. Special
-    values stand apart from the line: they are the last `special` of the values. Values outside `serves`, from … to,
-    were measured, and serve no server on such a host.
+    are those of the belief in each gain, `deviation` that of the belief in the curve around its mean. `chance` is the
+    probability that a setting without any effect looks as strong, see `certainty`. The values are options with
+    `choice`, otherwise numbers. Between numbers the curve is a straight line, with `log` on the numbers' logarithm.
+    Special values are apart from the line: they are the last `special` of the values. Values outside `serves` (from,
+    to) were measured, but suit no server on such a host.
     """
 
     setting: str
@@ -150,7 +150,7 @@ class Effect:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Effect:
-        """What `to_dict` wrote, or an earlier version, whose effects are not certain. Raises ValueError."""
+        """The effect that `to_dict` wrote, or an earlier version, whose effects are not certain. Raises ValueError."""
         values, gains, deviation = tuple(data["values"]), tuple(map(float, data["gains"])), float(data["deviation"])
         deviations = tuple(map(float, data.get("deviations", [deviation] * len(gains))))
         if not values or len(values) != len(gains) or len(values) != len(deviations):

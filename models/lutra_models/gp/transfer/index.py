@@ -28,9 +28,9 @@ from lutra_models.gp.transfer.workload import Workload
 MOST = 20_000
 """Workloads that are looked at; of more the ones added last."""
 COMPARED = 1_000
-"""The nearest, whose effects are compared with what was measured …"""
+"""The number of nearest workloads whose effects are compared with the readings."""
 COMPARED_AT = 12
-"""… under so many configurations, evenly in their order."""
+"""The number of configurations of that comparison, taken evenly in their order."""
 RANKED_AT = 40
 """The same where pairs of configurations are ranked."""
 _NONE = -1
@@ -75,7 +75,7 @@ class Index:
         return self._at.keys()
 
     def put(self, id_: str, engine: str, owner: str, workload: Workload) -> None:
-        """Add a workload, or what it is by now; the one that was added first goes where there are too many."""
+        """Add or replace a workload; if there are too many, the oldest is removed."""
         self.drop(id_)
         while len(self._at) >= self._most:
             self.drop(next(iter(self._at)))

@@ -1,7 +1,7 @@
 """Whether a workload teaches anything beside another one of the same database: then both are kept as one.
 
-What is the same has to be the same in all that counts: metric, circumstances, levels, and the effect of each setting as
-far as either of both is certain of it.
+Two equal workloads are equal in everything that counts: metric, circumstances, levels, and the effect of each setting
+as far as either of them is certain of it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from lutra_models.gp.transfer.workload import Lesson, Workload
 from lutra_models.history import same_context
 
 AGREEING = 1.0
-"""Deviations that two curves may be apart …"""
+"""The largest distance between two equal curves, in deviations."""
 NOTHING = 0.05
-"""… and beside that what is lost in a reading's noise, relatively: a metric on another scale has no such allowance."""
+"""The allowance for a reading's noise beside that, relatively; a metric on another scale does not have it."""
 
 
 def says_the_same(one: Workload, other: Workload, metric: str) -> bool:

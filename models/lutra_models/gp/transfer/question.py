@@ -1,4 +1,4 @@
-"""What is known of the workload that past ones are wanted for.
+"""The known facts of the workload for which past ones are wanted.
 
 Shapes: n configurations measured.
 """
@@ -42,7 +42,7 @@ class Question:
 
     @classmethod
     def of_signature(cls, engine: str, metric: str, signature: Signature, context: Mapping[str, Value]) -> Question:
-        """What is known of a workload whose readings are kept no longer: the medians of its counters."""
+        """The known facts of a workload whose readings are no longer stored: the medians of its counters."""
         counters = {name: deciles[len(deciles) // 2] for name, deciles in signature.items()}
         return cls(engine, metric, counters, context, (), np.zeros(0))
 
@@ -58,7 +58,7 @@ class Question:
 
     @property
     def unit(self) -> float:
-        """What a relative change is a share of, on the scale of `scaled`."""
+        """The unit of which a relative change is a share, on the scale of `scaled`."""
         return 1.0 if self.on_log else float(np.mean(np.abs(self.values)))
 
     @property

@@ -1,8 +1,8 @@
 """Which runtime counters tell workloads apart: factor analysis, then k-means over the counters' loadings.
 
-After Van Aken et al., SIGMOD 2017 (OtterTune), section 4: counters that move together have similar loadings; one stands
-for each cluster. The number of clusters is the one with the best silhouette.
-Shapes: n observations, c counters, f factors.
+After Van Aken et al., SIGMOD 2017 (OtterTune), section 4: counters that move together have similar loadings; one
+represents each cluster. The number of clusters is the one with the best silhouette. Shapes: n observations, c counters,
+f factors.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def signature(history: History, options: Transfer = DEFAULT.transfer) -> dict[st
 
 
 def counters(history: History) -> tuple[tuple[str, ...], Array]:
-    """Names (c,) and values (n, c) of the metrics that every completed observation has and that are no targets."""
+    """Names (c,) and values (n, c) of the metrics that every completed observation has, except targets."""
     rows: list[Mapping[str, float]] = [o.metrics for o in history.completed]
     common = set(rows[0]).intersection(*rows) if rows else set()
     names = tuple(sorted(common - set(targets(history))))
@@ -41,7 +41,7 @@ def counters(history: History) -> tuple[tuple[str, ...], Array]:
 
 
 def telling(table: Array, options: Transfer = DEFAULT.transfer) -> list[int]:
-    """Indices of the counters (of the columns of (n, c)) that stand for the rest, in ascending order."""
+    """Indices of the counters (of the columns of (n, c)) that represent the rest, in ascending order."""
     moving = np.flatnonzero(np.std(table, 0) > 1e-9 * (1.0 + np.abs(np.mean(table, 0))))
     if len(moving) < 4 or len(table) < options.least_rows:
         return [int(i) for i in moving]

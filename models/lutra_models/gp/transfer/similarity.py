@@ -1,18 +1,17 @@
 """Which past workloads resemble this one, and how much to believe each of them.
 
-Before there is anything to rank, by the distance between signatures in decile bins (OtterTune, SIGMOD 2017, section 6):
-the bins are those of the past workload's own counters, so that no unit and no third workload matters. A workload whose
-counters lie where the past one never was, under any of its configurations, is a stranger and is not listened to: by
-chance it may rank a dozen rows well, and then leads the search astray. Of the others, those whose readings have another
-level come later.
-After that by ranking. For each past workload stands the claim that its posterior says which of two configurations is
-the better one; against all of them stands silence, the claim that nothing known says anything, with a share of the
-belief of its own. Bayes' rule over these claims gives the weights: each pair of configurations measured here tells for
-a claim as far as it was predicted, and pairs whose readings differ by no more than noise tell little. So one of twenty
-that ranks a few rows well by chance has to beat the nineteen others and silence, and strangers drop out as pairs come
-in. Where silence is believed more than all of them together, none is listened to. (RGPE compares rankings too, by how
-often a model is the best of all: Feurer, Letham and Bakshy, 2018.)
-Shapes: n rows measured here, p past workloads.
+Before there is anything to rank, workloads are ordered by the distance between signatures in decile bins (OtterTune,
+SIGMOD 2017, section 6). The bins are those of the past workload's own counters, so that no unit and no third workload
+matters. A workload is excluded if these counters lie outside all values of the past one, under any of its
+configurations: by chance it may rank a dozen rows well, and then leads the search astray. Of the others, those whose
+readings have another level come later. After that, workloads are ordered by ranking. Each past workload is a claim: its
+posterior predicts which of two configurations is better. One more claim, silence, has a prior of its own and says that
+no workload predicts anything. Bayes' rule over these claims gives the weights. Each pair of configurations measured
+here supports a claim as far as it was predicted, and pairs whose readings differ by no more than noise support it
+little. So one of twenty that ranks a few rows well by chance has to beat the nineteen others and silence, and unrelated
+workloads drop out as pairs arrive. If silence is more probable than all of them together, none is used. (RGPE compares
+rankings too, by how often a model is the best of all: Feurer, Letham and Bakshy, 2018.) Shapes: n rows measured here, p
+past workloads.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ RECIPE = 2
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What a workload taught of one metric: between which levels it read, and what settings did.
+    """A workload's lesson about one metric: the levels of its readings, and the effects of settings.
 
     Levels and effects are on the metric's logarithm where `log`. `rest` is the variance of the readings that the sum of
     the effects leaves. `good` is +1 where more of the metric is better, else -1.
@@ -63,7 +63,7 @@ class Workload:
 
     @classmethod
     def of(cls, snapshot: Snapshot, objective: str) -> Workload:
-        """What the memory keeps of a fitted model; only what its own readings say counts."""
+        """The memory's record of a fitted model; only its own readings count."""
         names = sorted(snapshot.posteriors, key=lambda n: n != objective)[:METRICS]
         own = {name: gp for name in names if (gp := snapshot.bare(name)) is not None}
         lessons = {name: _lesson(snapshot, gp, snapshot.posteriors[name].spread.good) for name, gp in own.items()}
@@ -79,7 +79,7 @@ class Workload:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Workload:
-        """What `to_dict` wrote. Raises ValueError."""
+        """The workload that `to_dict` wrote. Raises ValueError."""
         signature = {name: tuple(map(float, deciles)) for name, deciles in data["signature"].items()}
         return cls(signature, data["context"], {n: Lesson.from_dict(d) for n, d in data["lessons"].items()})
 

@@ -1,6 +1,6 @@
 """Guardrails, their events and maintenance windows, as requests and answers.
 
-What is read has the shape of what is written, so that it can be edited and put back.
+A read returns the shape that a write takes, so that it can be edited and written back.
 """
 
 from __future__ import annotations

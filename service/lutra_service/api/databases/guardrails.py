@@ -1,4 +1,4 @@
-"""What protects a database: guardrails, their events, and maintenance windows."""
+"""The protection of a database: guardrails, their events, and maintenance windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases and what their agents have told, as requests and answers."""
+"""Databases and their agents' reports, as requests and answers."""
 
 from __future__ import annotations
 

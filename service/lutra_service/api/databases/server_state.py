@@ -1,4 +1,4 @@
-"""What a database's agent has told: its settings, its windows, and what they say."""
+"""The reports of a database's agent: its settings, its windows, and the findings in them."""
 
 from __future__ import annotations
 

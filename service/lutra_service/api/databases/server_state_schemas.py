@@ -1,4 +1,4 @@
-"""What a database's agent has told, as answers."""
+"""The reports of a database's agent, as answers."""
 
 from __future__ import annotations
 

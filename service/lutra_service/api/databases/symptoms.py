@@ -1,4 +1,4 @@
-"""What is wrong with a database: now, over time, and which risks somebody takes."""
+"""The findings of a database: current ones, their history, and accepted risks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may call a route: declared on the route's function, kept by `route.GuardedRoute` before anything is read."""
+"""Access to a route: declared on the route's function, enforced by `route.GuardedRoute` before anything is read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The outermost layer: every request gets an id, is counted and timed, and is one log line; never its headers, its
-query or its body. What fails unexpectedly is answered as a problem, on a connection that stays open."""
+query or its body. An unexpected failure is answered as a problem, on a connection that stays open.
+"""
 
 from __future__ import annotations
 

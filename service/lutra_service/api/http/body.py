@@ -1,4 +1,4 @@
-"""What every request's body has in common."""
+"""The common base of every request's body."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Body(BaseModel):
 
 
 class Answer(BaseModel):
-    """What a request is answered with, its fields described in the same way."""
+    """The base of answers, with fields that are described in the same way."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 READ_ONLY: dict[str, JsonValue] = {"readOnly": True}
-"""Answered, and taken back unread: what was read can be put back whole."""
+"""The mark of a field in an answer that a write ignores, so that a client can write back the whole answer."""

@@ -1,4 +1,4 @@
-"""What the routes are given: the bearer, the transactions, the idempotency key, the page."""
+"""The arguments of routes: the bearer, the transactions, the idempotency key, the page."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def wait_seconds(
     response: Response,
     prefer: Annotated[str | None, Header(description="`wait=N`: wait up to N ≤ 60 seconds for the answer.")] = None,
 ) -> float:
-    """The seconds, told back in the answer's `Preference-Applied`."""
+    """The seconds, repeated in the answer's `Preference-Applied`."""
     seconds = preferred_wait(prefer)
     if seconds:
         response.headers["Preference-Applied"] = f"wait={seconds:g}"

@@ -1,4 +1,4 @@
-"""Who gets in: tokens looked up before anything of a body is read, and everybody's share counted."""
+"""Authentication: tokens are looked up before any of a body is read, and the share of each client is counted."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Entry:
 
 
 def secret_of(headers: Headers) -> str | None:
-    """What stands in the one Authorization header, where it has a token's form."""
+    """The token in the one Authorization header, if it has a token's form."""
     given = headers.getlist("authorization")
     scheme, _, secret = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     secret = secret.strip(" ")

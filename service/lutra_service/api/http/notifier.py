@@ -48,7 +48,7 @@ class Notifier:
             self._loop.call_soon_threadsafe(self._wake, set(self._waiting))
 
     async def wait(self, id_: str, look: Callable[[], T | None], seconds: float, kind: str) -> T | None:
-        """What `look` (run on a thread, each time briefly) gives, or None after `seconds`.
+        """The result of `look` (run on a thread, briefly each time), or None after `seconds`.
 
         Raises TooManyRequests where too many wait already: for the same item, or by the same token.
         """

@@ -69,7 +69,7 @@ VALUE_BRANCHES = ("int", "float", "constrained-str")
 """How a setting's value, a number or a text, is named in an error of each of its branches."""
 
 SHOWN = 20
-"""Of a body's many errors the first ones are told."""
+"""Only the first errors of a body are reported."""
 
 
 def problem(code: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""What may stand behind the question mark: the parameters that a route declares."""
+"""The query of a URL: the parameters that a route declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no address of this service holds, refused in one place for every path and query."""
+"""Texts that no address of this service contains, refused in one place for every path and query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_SEGMENT = 200
 
 
 def refusal(scope: Scope) -> LutraError | None:
-    """NUL, control characters, bytes that are no UTF-8, and what is longer than any id or cursor."""
+    """NUL, control characters, bytes that are not UTF-8, and texts longer than any id or cursor."""
     path, query = str(scope["path"]), bytes(scope.get("query_string", b""))
     if len(path) > MAX_PATH or any(len(part) > MAX_SEGMENT for part in path.split("/")):
         return NotFound(f"no path has more than {MAX_PATH} characters or a part of more than {MAX_SEGMENT}")

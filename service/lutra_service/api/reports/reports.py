@@ -1,4 +1,4 @@
-"""What agents talk to: reports and directives."""
+"""The routes of agents: reports and directives."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The audit trail: who did what to what, kept in the transaction that did it.
 
-What happened on a database's server is counted and logged with its entry, in one place.
+An event on a database's server is counted and logged with its entry, in one place.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ Action = Literal[
     "model.retire",
     "workload.import",
 ]
-"""Everything that leaves an entry. What happened is named by its verb, whoever did it."""
+"""Every kind of entry. An event has the name of its verb, whoever caused it."""
 KEPT = timedelta(days=400)
 LONGEST_TEXT = 1000
 LARGEST_DOCUMENT = 16_000
-"""Characters of what a state is told by, as JSON. A larger one is kept as the names of its parts alone."""
+"""The most characters of a state's details as JSON. Larger details are stored as the names of their parts alone."""
 
 
 ACTIONS: Mapping[State, Action] = {
@@ -130,7 +130,7 @@ def named(unit: UnitOfWork, by: str | None) -> str:
 
 
 def party(by: str | None) -> Party:
-    """What kind of somebody decided: the service, by itself or for a session, or an operator."""
+    """The kind of the party that decided: the service, by itself or for a session, or an operator."""
     return Party.SERVICE if by in (None, SERVICE, AUTOMATIC) else Party.OPERATOR
 
 
@@ -155,7 +155,7 @@ def guard(name: str) -> str:
 
 
 def happened(unit: UnitOfWork, made: Transition) -> None:
-    """What became of a change on its server. Nothing is told of a recommendation that changes no setting."""
+    """The outcome of a change on its server. A recommendation that changes no setting is not recorded."""
     row, to, by, why = made.row, made.to, made.by, made.why
     moves = moved(row, back=to == State.REVERTED)
     if not moves:
@@ -170,7 +170,7 @@ def happened(unit: UnitOfWork, made: Transition) -> None:
 def guard_fired(
     unit: UnitOfWork, database_id: str, event: str, name: str, told: Document, undone: Recommendation | None
 ) -> None:
-    """A guard fired; `undone` is the change that its agent takes back for it."""
+    """A guard fired; `undone` is the change that its agent undoes for it."""
     moves = {} if undone is None else moved(undone, back=True)
     taken_back = {} if undone is None else {"recommendation": undone.id, "changes": moves}
     _record(unit, database_id, "guard.fire", event, {**told, **taken_back}, guard(name))

@@ -1,4 +1,4 @@
-"""Who may do what: tokens, their scopes, and the database that a token may be bound to."""
+"""Rights: tokens, their scopes, and the database that a token may be bound to."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Principal:
 
     @property
     def is_agent(self) -> bool:
-        """Whether it may do what an agent does, and no more."""
+        """Whether it has exactly an agent's rights."""
         return "agent" in self.scopes and not self.scopes & {"operate", "admin"}
 
     def require(self, *scopes: Scope, database_id: str | None = None) -> None:
@@ -138,7 +138,7 @@ def rotate_token(
 
 
 def revoke_token(unit: UnitOfWork, token_id: str, database_id: str | None = None) -> Token:
-    """Revoking twice is no error: the token is revoked."""
+    """A second revocation is not an error: the token is revoked."""
     token = token_of(unit, token_id, database_id)
     if unit.tokens.revoke(token_id, unit.now):
         audit.record(unit, "token.revoke", token_id, _shown(token), {"revoked": True}, database_id=token.database_id)

@@ -1,4 +1,4 @@
-"""The server of now, as its agent last reported it, with what its operator and its agent allow."""
+"""The current server, as its agent last reported it, with the limits of its operator and its agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store tells of the product, for `/metrics`: so every process of the service says the same."""
+"""The store's figures about the product, for `/metrics`: every process of the service reports the same."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PAGE = 500
 class Figures:
     """Of one database, or of all together: then counts are sums, and ages the largest.
 
-    `changes` are counted by what became of them and `fired` by guard, since the database was registered. An age of what
-    never came is the registration's.
+    `changes` are counted by outcome and `fired` by guard, since the database was registered. The age of something that
+    never arrived is the time since the registration.
     """
 
     changes: Mapping[str, int]

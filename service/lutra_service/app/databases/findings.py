@@ -22,7 +22,7 @@ from lutra_service.db.store import Store, UnitOfWork
 log = logging.getLogger(__name__)
 
 NONSENSE = (LutraError, ValueError, TypeError, LookupError, ArithmeticError)
-"""What a server that reports odd things may raise; the others are looked at all the same."""
+"""The errors that a server's odd report may cause; the other databases are still checked."""
 PAUSE = timedelta(minutes=1)
 """From one look at a database to the next."""
 MINUTES = 10
@@ -36,7 +36,7 @@ LONGEST_SENTENCE = 2000
 
 @dataclass(frozen=True)
 class Look:
-    """What a database showed, and when it was looked at before that."""
+    """The findings of a database, and the time of the previous check."""
 
     database_id: str
     before: datetime | None
@@ -44,7 +44,9 @@ class Look:
 
 
 def look(store: Store) -> None:
-    """One turn: at the databases that waited longest. What cannot be read is looked at again a minute later."""
+    """One turn: a check of the databases that waited longest. After a failed read, a database is checked again a minute
+    later.
+    """
     for id_ in store.read(lambda unit: unit.databases.to_look_at(unit.now - PAUSE, TOGETHER)):
         looked = store.read(lambda unit, id_=id_: _looked(unit, id_))  # type: ignore[misc]
         store.write(lambda unit, looked=looked: keep(unit, looked))  # type: ignore[misc]
@@ -60,7 +62,7 @@ def _looked(unit: UnitOfWork, id_: str) -> Look:
 
 
 def keep(unit: UnitOfWork, looked: Look) -> None:
-    """What began, goes on and ended, unless another process has looked meanwhile."""
+    """Store the findings that began, continue and ended, unless another process has checked meanwhile."""
     before = unit.databases.lock(looked.database_id)
     if before.looked_at != looked.before:
         return

@@ -1,4 +1,4 @@
-"""What the operator sets for a database besides its policy: guardrails, and when a restart may be."""
+"""The operator's rules for a database beside its policy: guardrails, and the times at which it may restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a database right now: the catalogue met with its live server, and what the operator allows."""
+"""Knowledge about a database at this moment: the catalogue combined with its live server, and the operator's limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ServerContext:
 
     @cached_property
     def space(self) -> KnobSpace:
-        """What the search may move. Raises InvalidConfiguration where nothing is left to move."""
+        """The settings that the search may move. Raises InvalidConfiguration if none is left."""
         return self.live.space(self.policy, known=self.known)
 
     def space_for(self, names: Iterable[str]) -> KnobSpace:

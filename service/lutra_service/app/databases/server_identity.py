@@ -10,7 +10,7 @@ from lutra_service.db.store import UnitOfWork
 
 
 def change(session: Session, database: Database) -> str | None:
-    """What is another thing than when the session began, in words."""
+    """The differences from the beginning of the session, in words."""
     wanted, now = session.identity, database.identity
     if wanted is None or now is None:
         return None
@@ -18,9 +18,9 @@ def change(session: Session, database: Database) -> str | None:
 
 
 def rebased(unit: UnitOfWork, database: Database, session: Session) -> dict[str, Any]:
-    """What a session is to know anew where its server became another one: baseline, identity, and from when on.
+    """The fields to reset in a session whose server was replaced: baseline, identity, and the time of the replacement.
 
-    Raises Conflict while that server is no primary.
+    Raises Conflict while that server is not a primary.
     """
     changed = change(session, database)
     if changed is None:

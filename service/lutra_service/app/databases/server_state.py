@@ -1,4 +1,4 @@
-"""What a database's agent has told: its settings and its windows."""
+"""The reports of a database's agent: its settings and its windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a database's latest windows say of it: symptoms, and what would cure them. Evidence; nothing is decided here."""
+"""The symptoms in a database's latest windows, and their cures. This is evidence; nothing is decided here."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def evidence_of(
     until: datetime | None = None,
     minutes: float = MINUTES,
 ) -> Evidence:
-    """What symptoms and rules say together: within what the operator's policy allows, also where the mode forbids a
-    restart, which is then told. A finding whose risk somebody accepts is no evidence.
+    """The combined evidence of symptoms and rules, within the operator's policy. It includes changes for which the mode
+    forbids the restart, and says so. A finding whose risk is accepted is not evidence.
 
     `began` is what was active when the session began; what an earlier one changed nobody set on purpose either. With
     `until` only windows that began before it are read, and of those the last `minutes`.

@@ -1,10 +1,10 @@
 """Computations outside the API's process: recommendations that are `computing`, and beside them what model versions
 want, are claimed, given to a worker, and completed.
 
-A worker is a process of this machine, or one of a Dask cluster. It computes one thing at a time and keeps no state: one
-that dies loses nothing but time, and takes no other computation along. Model versions share one worker of their own. It
-never computes a recommendation, pauses while the machine computes one, and ends before it computes for another version:
-it may have loaded others' code.
+A worker is a process of this machine, or one of a Dask cluster. It computes one request at a time and keeps no state:
+one that dies loses only time, and affects no other computation. Model versions share one separate worker. It never
+computes a recommendation, pauses while the machine computes one, and ends before it computes for another version,
+because it may have loaded the code of others.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Compute:
         self._thread.start()
 
     def stop(self) -> None:
-        """What is being computed is left to whoever starts next. No thread of it uses the store afterwards."""
+        """A computation in progress is left to the next start. Afterwards none of its threads uses the store."""
         self._stopping.set()
         self.wake()
         if self._thread.ident is not None:

@@ -1,4 +1,4 @@
-"""What both kinds of computations have in common for those who compute them: each is a module of such functions."""
+"""The common interface of both kinds of computations: each is a module of such functions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class JobKind(Protocol):
     """Computations that wait, by their ids."""
 
     def job(self, unit: UnitOfWork, id_: str) -> Job:
-        """What a worker is given."""
+        """The input of a worker."""
 
     def checked(self, result: Document, request: Mapping[str, Any]) -> Document:
-        """Raises InvalidAnswer where `result` is no answer to `request`."""
+        """Raises InvalidAnswer if `result` does not answer `request`."""
 
     def complete(self, unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None: ...
     def give_up(self, unit: UnitOfWork, id_: str, error: LutraError) -> None: ...

@@ -56,7 +56,7 @@ def claim(unit: UnitOfWork, lease_s: float, busy: Collection[str] = (), pick: Pi
 
 
 def job(unit: UnitOfWork, id_: str) -> Job:
-    """What a worker is given: the stored request, with the past workloads that it names."""
+    """The input of a worker: the stored request, with the past workloads that it names."""
     request = unit.requests.get(id_)
     past = [unit.snapshots.get(snapshot).payload for snapshot in request.payload.get("past", ())]
     return Job(id_, request.task, {**request.payload, "past": past})
@@ -87,7 +87,7 @@ def withdrawn(unit: UnitOfWork, held: Sequence[str]) -> set[str]:
 
 
 def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
-    """Take a result in: checked again against the policy and the server of now, then proposed."""
+    """Accept a result: checked again against the policy and the current server, then proposed."""
     found = _computing(unit, id_)
     if found is None:
         return
@@ -105,7 +105,7 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
 
 
 def give_up(unit: UnitOfWork, id_: str, error: LutraError) -> None:
-    """What computed it says that it cannot be computed."""
+    """The worker reports that it cannot be computed."""
     _give_up(unit, id_, Failure.of(error, Party.WORKER))
 
 

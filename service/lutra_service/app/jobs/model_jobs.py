@@ -1,4 +1,4 @@
-"""What is computed for model versions: claimed, given to the worker that candidates have, and completed.
+"""The computations of model versions: claimed, given to the candidates' worker, and completed.
 
 A scorecard is one job of many steps: the conformance suite of what packages bring, then a past session a step. So who
 goes on after a stop begins where the last one ended. A candidate whose process is lost gets no second attempt.
@@ -38,7 +38,7 @@ def claim(unit: UnitOfWork, lease_s: float, limit: int) -> list[PendingJob]:
 
 
 def job(unit: UnitOfWork, id_: str) -> Job:
-    """What a worker is given for the next step. Raises MissingExtension, and NotFound where its input is gone."""
+    """The worker's input for the next step. Raises MissingExtension, and NotFound if its input was deleted."""
     found = unit.model_jobs.get(id_)
     version = unit.models.get(found.model_id)
     require_whole(version)

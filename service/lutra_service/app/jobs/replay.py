@@ -1,4 +1,4 @@
-"""What a stored recommendation was given and what it answered, to be computed and compared once more."""
+"""The input of a stored recommendation and its answer, to be computed and compared again."""
 
 from __future__ import annotations
 

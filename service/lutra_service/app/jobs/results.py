@@ -1,4 +1,4 @@
-"""What a worker answered, checked before anything of it is stored: a worker may be another machine's, and be wrong."""
+"""A worker's answer, checked before any of it is stored: a worker may be on another machine, and wrong."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def learned(result: Document, request: Mapping[str, Any]) -> Document | None:
 
 
 def check_predictions(predictions: object) -> None:
-    """Raises InvalidAnswer for what is no prediction by metric."""
+    """Raises InvalidAnswer for an answer that is not a prediction by metric."""
     try:
         _Predictions.model_validate({"predictions": predictions})
     except ValidationError as error:

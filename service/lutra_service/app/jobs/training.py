@@ -1,8 +1,8 @@
 """Training: every workload that is not fitted as it would be now is fitted, in workers, each once.
 
-What is done is in the rows: a training that was ended halfway is gone on with by the next one, and several may run at
-the same time. A session's model was fitted when it was last asked; it is fitted again where the options of the model
-version that serves are others.
+The rows record the progress: the next training continues one that was ended halfway, and several may run at the same
+time. A session's model was fitted at its last request; it is fitted again if the serving model version has other
+options.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ENDS = ("fitted", "taught nothing", "failed")
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training did: sessions that the memory did not know yet, and by how it ended, workloads that were fitted.
+    """The result of a training: sessions that the memory did not know yet, and by outcome, workloads that were fitted.
 
     `known` workloads were as they would be now already.
     """

@@ -22,12 +22,12 @@ from lutra_service.db.store import UnitOfWork
 log = logging.getLogger(__name__)
 
 SHIPPED = "mv_0000000000000000000000"
-"""What the installed package ships: it needs nothing else, so that it can always serve."""
+"""The version in the installed package: it needs nothing else, so that it can always serve."""
 
 
 @dataclass(frozen=True)
 class Serving:
-    """What computes now. `fingerprint` tells its questions from those of another version."""
+    """The version that computes now. `fingerprint` separates its questions from those of another version."""
 
     version: ModelVersion
     options: Options
@@ -68,7 +68,7 @@ def able(unit: UnitOfWork, version: ModelVersion, after: ModelVersion | None = N
 
 
 def asked_of(served: Serving) -> Document:
-    """What a request says of its model version; replaces what it said of another."""
+    """A request's data about its model version; replaces those about another."""
     return {"options": served.options.to_dict(), "packages": served.version.packages}
 
 
@@ -86,7 +86,7 @@ def former(unit: UnitOfWork, version: ModelVersion) -> Iterator[ModelVersion]:
 
 
 def missing(version: ModelVersion, options: Options | None = None) -> list[str]:
-    """What is not installed, or not as it was when the version was registered; empty where it can compute."""
+    """The parts that are not installed, or differ from those at the version's registration; empty if it can compute."""
     try:
         found = plugged(options or options_of(version))
     except BrokenExtension as error:

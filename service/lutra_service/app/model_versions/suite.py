@@ -1,4 +1,4 @@
-"""What the conformance suite found of a version whose parts a package brings."""
+"""The findings of the conformance suite about a version with parts from a package."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def suite_of(unit: UnitOfWork, version: ModelVersion) -> Suite:
 
 
 def faults(parts: Sequence[Document]) -> tuple[str, ...]:
-    """What parts do not keep of the suite; empty where they pass."""
+    """The violations of the suite by parts; empty if they pass."""
     return tuple(f"{part['name']}: {line}" for part in parts for line in part["faults"])

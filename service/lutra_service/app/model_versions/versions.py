@@ -85,8 +85,8 @@ def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> M
 def promote(unit: UnitOfWork, id_: str, by_rule: bool = False) -> ModelVersion:
     """It serves from now on, in every process. Raises IllegalTransition, and MissingExtension where it could not.
 
-    Raises Conflict for one that needs a package and has not passed the conformance suite; `by_rule`, also for one that
-    is not shown to be better than the champion (`compared.beside_champion`).
+    Raises Conflict for one that needs a package and has not passed the conformance suite; with `by_rule`, for one that
+    is not shown to be better than the champion (`compared.beside_champion`) as well.
     """
     version = unit.models.get(id_)
     require_whole(version)
@@ -127,8 +127,8 @@ def retire(unit: UnitOfWork, id_: str) -> ModelVersion:
 
 
 def set_shadow(unit: UnitOfWork, id_: str, on: bool) -> ModelVersion:
-    """Let a candidate predict beside the champion, or no longer. Raises MissingExtension; and Conflict for one that
-    is no candidate or has not passed the conformance suite, and where too many run in the shadow.
+    """Let a candidate predict beside the champion, or end that. Raises MissingExtension; Conflict for a version that is
+    not a candidate or has not passed the conformance suite, and if too many run in the shadow.
     """
     version = unit.models.get(id_)
     if on and version.state != ModelState.CANDIDATE:

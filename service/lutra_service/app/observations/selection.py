@@ -24,7 +24,7 @@ TOGETHER = 500
 TOGETHER_BYTES = 4 << 20
 """It reads no further once their documents take so much."""
 REPEATED_BYTES = 16 << 10
-"""A longer text is read anew each time: many of them would not be kept for nothing."""
+"""A longer text is parsed each time: caching many of them would waste memory."""
 SHAPES = 64
 """So many of the shapes that documents had last are known again at a glance."""
 NARROWER = (
@@ -64,7 +64,7 @@ class Observations:
             yield [found for row in batch if (found := _document(row, self.wanted.metrics)) is not None]
 
     def columns(self) -> Generator[bytes, None, Columns]:
-        """What the rows hold, all of them looked at: a table names its columns before its first row.
+        """The columns of all rows: a table names its columns before its first row.
 
         Gives nothing after each look, where whoever waits may stop. Raises InvalidRequest for too many columns.
         """
@@ -121,7 +121,9 @@ class Columns:
 
 
 def sort_of(value: Any) -> type:
-    """What a column has to be to hold it: a whole number beyond 64 bits is a float there, and beyond those a text."""
+    """The type that a column needs for the value: a whole number beyond 64 bits becomes a float, one beyond that a
+    text.
+    """
     if type(value) is not int or -(2**63) <= value < 2**63:
         return type(value)
     return float if abs(value) < 2**1023 else str

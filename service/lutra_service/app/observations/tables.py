@@ -21,7 +21,7 @@ HEAD = (
 MOMENTS = ("start", "end", "received_at")
 FACTS = ("memory_bytes", "cores")
 GROUP_BYTES = 64 << 20
-"""What is written together in a Parquet file: its end names every column of every group."""
+"""The rows in one group of a Parquet file: its footer names every column of every group."""
 
 
 def encoded(found: Observations, wanted: Format) -> Iterator[bytes]:

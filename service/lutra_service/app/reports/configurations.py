@@ -1,6 +1,6 @@
 """The parsed configurations of servers: each is read by the catalogue once, and then kept for a while.
 
-Many servers of a fleet have the same settings. What the catalogue read of one holds for the others.
+Many servers of a fleet have the same settings. The catalogue's parsed values of one are shared by the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def contents(settings: str) -> str:
 
 
 def configuration(report: Report, settings: Mapping[str, ServerSetting]) -> Document:
-    """What the catalogue reads of a server under `settings`. Raises InvalidReport."""
+    """The catalogue's values of a server under `settings`. Raises InvalidReport."""
     facts = report.host, report.role, report.peak_connections, report.identifier
     try:
         return dict(meet(Server(report.engine, report.engine_version, settings, *facts)).values)
@@ -46,7 +46,7 @@ class Configurations:
         self._lock = Lock()
 
     def find(self, report: Report, settings: Hashable) -> Written | None:
-        """`settings` name those that are stored, by where they stand or by their `contents`."""
+        """`settings` name those that are stored, by their place or by their `contents`."""
         key = _key(report, settings)
         with self._lock:
             found = self._kept.get(key)

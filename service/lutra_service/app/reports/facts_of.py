@@ -1,4 +1,4 @@
-"""What a report says, as it is stored: its own row, and what its database is known by from then on."""
+"""A report as it is stored: its own row, and the facts by which its database is known from then on."""
 
 from __future__ import annotations
 

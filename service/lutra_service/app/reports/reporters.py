@@ -61,7 +61,7 @@ def note(unit: UnitOfWork, database_id: str, why: str) -> bool:
 
 
 def problems(database: Database, now: datetime) -> list[str]:
-    """What an operator has to know."""
+    """Problems that an operator has to know."""
     if database.rival is None or database.rival_at is None or now - database.rival_at > TOLD_FOR:
         return []
     return [f"a second agent is refused: {database.rival}"[:1000]]

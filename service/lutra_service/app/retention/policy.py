@@ -1,4 +1,4 @@
-"""What is kept, and for how long.
+"""The kinds of rows that are kept, and for how long.
 
 Windows older than the retention are merged, one for each configuration and load, so that a session still learns from
 them; a trial's one window is left as it is. Of what stays beyond that age the newest rows stay, a bounded number of
@@ -162,7 +162,7 @@ def _into_one(unit: UnitOfWork, windows: Sequence[StoredReport]) -> int:
 
 
 def merged(reports: Sequence[StoredReport]) -> dict[str, Any]:
-    """What one row says in place of `reports`: the whole span, and each metric's mean over the windows that have it.
+    """One row in place of `reports`: the whole span, and each metric's mean over the windows that have it.
 
     Names of objects are forgotten.
     """

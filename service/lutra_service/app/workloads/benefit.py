@@ -1,7 +1,7 @@
 """Whether the past workloads that a session uses help it: its forecasts with them against those without.
 
-Each recommendation that uses some keeps both forecasts of its settings. What is measured then says which was the
-better one. A session whose forecasts are worse with the past learns from itself alone from then on.
+Each recommendation that uses some keeps both forecasts of its settings. The later measurement shows which one was
+better. A session whose forecasts are worse with the past learns only from itself from then on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which past workloads a recommendation leans on: the likeliest few of all that its database may see."""
+"""The past workloads from which a recommendation learns: the likeliest few of all that its database may see."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAST_READINGS = 3
 def likeliest(
     unit: UnitOfWork, database: Database, session_id: str, history: History, options: Options
 ) -> Sequence[Remembered]:
-    """The workloads that a session with this history leans on, the likeliest first.
+    """The workloads from which a session with this history learns, the likeliest first.
 
     Of the database itself any of its other sessions; of another database, where the policies of both allow it, one at
     most, and only of a session with enough confirmed readings: no database can push the others out.

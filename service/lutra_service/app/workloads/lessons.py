@@ -1,4 +1,4 @@
-"""What a session taught, and what was imported, as workloads that others may lean on."""
+"""The lessons of a session or an imported data set, as workloads from which others may learn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lutra_service.db.schema.records import Workload as Row
 from lutra_service.db.store import UnitOfWork
 
 MEASURED = ("format", "knobs", "objective", "limits", "observations", "context", "baseline", "current", "aim")
-"""What a history holds that a model is fitted to."""
+"""The parts of a history to which a model is fitted."""
 Outcome = Literal["new", "changed", "known"]
 NOTHING: Document = {"pending": [], "starts": [], "answers": {}}
 
@@ -33,12 +33,12 @@ def fitted_with(options_fingerprint: str) -> str:
 
 
 def taught(model: Document, metric: str) -> Document:
-    """What a fitted model says, in short."""
+    """A summary of a fitted model."""
     return Workload.of(Snapshot.from_dict(model), metric).to_dict()
 
 
 def shown(taught: Document | None) -> Document:
-    """What a workload taught, each effect with what follows from its curve; nothing before it was fitted."""
+    """A workload's lessons, each effect with the conclusions from its curve; empty before it was fitted."""
     found = Workload.from_dict(taught or {"signature": {}, "context": {}, "lessons": {}})
     document = found.to_dict()
     for metric, lesson in found.lessons.items():
@@ -51,7 +51,7 @@ def shown(taught: Document | None) -> Document:
 
 
 def request(history: Document, options: Options = OPTIONS) -> Document:
-    """What a worker is given to fit a workload by itself. The same content and options give the same model."""
+    """The worker's input to fit a workload by itself. The same content and options give the same model."""
     measured = (o["configuration"] for o in history["observations"])
     home: Document = history.get("baseline") or history["current"] or next(measured, {})
     return {"history": history, "entropy": [0], "past": [], "baseline": home, "options": options.to_dict()}
@@ -92,7 +92,7 @@ def left_before(unit: UnitOfWork, snapshot_id: str) -> Row:
 
 
 def lesson(request: Mapping[str, Any], model: Document) -> Document:
-    """What is kept of a request and of the model that was fitted to it."""
+    """The record of a request and of the model that was fitted to it."""
     history = {**{n: d for n, d in request["history"].items() if n in MEASURED}, **NOTHING}
     return {
         "key": fingerprint(history),
@@ -136,10 +136,10 @@ def measured(unit: UnitOfWork, id_: str) -> Document:
 
 
 def imported(unit: UnitOfWork, history: History, engine: str, name: str) -> tuple[str, Outcome]:
-    """Keep a data set as a past workload of an engine: the workload's id, and what became of it.
+    """Store a data set as a past workload of an engine: the workload's id, and the use of its columns.
 
-    The same content is kept once. Of one name an engine has one: other content takes its place. Every database of the
-    engine whose policy lets it learn from others may lean on it, once it was trained.
+    Equal content is stored once. An engine has one data set of a name: other content replaces it. Every database of the
+    engine whose policy lets it learn from others may use it once it was trained.
     """
     document = {**{n: d for n, d in history_to_dict(history).items() if n in MEASURED}, **NOTHING}
     key = fingerprint(document)

@@ -81,7 +81,7 @@ LEARNED = (
     "reporter",
     "reporter_sequence",
 )
-"""What a database's newest report says of it."""
+"""The data about a database in its newest report."""
 _UPDATE = (
     update(_DATABASES)
     .where(_DATABASES.c.id == bindparam("database"))
@@ -98,7 +98,7 @@ class Kept:
 
 
 class Bulk:
-    """What one transaction does for many reports."""
+    """The writes of one transaction for many reports."""
 
     def __init__(self, db: Session, news: News, ledger: Ledger) -> None:
         self._db = db

@@ -19,7 +19,7 @@ from lutra_service.db.schema.written import Written, dumps
 
 DAY = timedelta(days=1)
 ROW_BYTES = 1000
-"""What a row takes besides its documents: keys, times, its entries in the indices."""
+"""The size of a row without its documents: keys, times, its entries in the indices."""
 
 _TABLE = DatabaseRow.__table__
 _HELD = select(_TABLE.c.filled_bytes, _TABLE.c.filled_at).where(_TABLE.c.id == bindparam("database")).with_for_update()

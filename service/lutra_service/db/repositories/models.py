@@ -84,7 +84,7 @@ class ModelJobs(Repository[ModelJob]):
         return rows[0] if rows else None
 
     def end_open(self, model_id: str, error: str, now: datetime, kind: str | None = None) -> None:
-        """What is still to be computed for it, all or of one kind, is wanted no longer."""
+        """Open computations for it, all or of one kind, are no longer needed."""
         c = self.table.c
         where = [c.model_id == model_id, c.state == "waiting", *([] if kind is None else [c.kind == kind])]
         self._update(*where, state="failed", error=error[:1000], ended_at=now, lease_until=None)

@@ -159,7 +159,7 @@ class Recommendations(Repository[Recommendation]):
         return self.page(c.database_id == database_id, c.ended_at.is_not(None), limit=limit, newest_first=True)
 
     def add(self, record: Recommendation, by: str = SERVICE, declined: Declined | None = None) -> Recommendation:
-        """`declined`: why a rollback that an operator asked for takes back the changes of its parent."""
+        """`declined`: the reason why an operator's rollback undoes the changes of its parent."""
         super().add(record)
         self._news.facts.append(Transition(record, None, record.state, by, declined=declined))
         return record

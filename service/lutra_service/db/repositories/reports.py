@@ -61,7 +61,7 @@ class Reports(Repository[StoredReport]):
     def of_session(
         self, session_id: str, newest: int, since: datetime | None = None, trials_only: bool = False
     ) -> list[StoredReport]:
-        """What a session has to learn from, in the order in which it arrived.
+        """The reports from which a session learns, in the order in which they arrived.
 
         Of what says the same over and over (settings, recommendation and source of p99 alike) only the newest: a
         session may stay open for months.

@@ -1,4 +1,4 @@
-"""What every repository can do: read records, insert them, and change rows on a condition. It never commits."""
+"""The operations of every repository: read records, insert them, and change rows on a condition. It never commits."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Repository(Generic[R]):
 
     @property
     def read_before(self) -> dict[Any, Any]:
-        """What this transaction has read of the table."""
+        """The rows of the table that this transaction has read."""
         known: dict[str, dict[Any, Any]] = self._db.info.setdefault(REMEMBERED, {})
         return known.setdefault(self.table.name, {})
 

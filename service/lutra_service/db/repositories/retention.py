@@ -1,4 +1,4 @@
-"""What is old enough to go: found, and deleted, a batch at a time."""
+"""Rows that are old enough to delete: found and deleted in batches."""
 
 from __future__ import annotations
 
@@ -107,8 +107,9 @@ class RetentionRepository:
         return self._delete(_FINDINGS.id, self._surplus(gone, _FINDINGS.id, keep))
 
     def delete_snapshots(self, before: datetime, keep: int) -> int:
-        """Old snapshots, but for those that a stored request builds on, those that the memory leans on, and the last of
-        a database's `keep` sessions."""
+        """Old snapshots, except those that a stored request builds on, those that the memory uses, and the last of a
+        database's `keep` sessions.
+        """
         newest = func.max(_SNAPSHOTS.id).label("id")
         place = func.row_number().over(partition_by=_SNAPSHOTS.database_id, order_by=newest.desc()).label("place")
         lasts = select(newest, place).group_by(_SNAPSHOTS.database_id, _SNAPSHOTS.session_id).subquery()
@@ -120,7 +121,7 @@ class RetentionRepository:
         return self._delete(_SNAPSHOTS.id, [id_ for id_ in old if id_ not in named][:BATCH])
 
     def delete_surplus_workloads(self, database_id: str, keep: int) -> int:
-        """All but a database's newest `keep` that were not merged: these are what the memory leans on."""
+        """All but a database's newest `keep` that were not merged: the memory uses these."""
         c = _WORKLOADS
         kept = select(c.id).where(c.database_id == database_id, c.merged_into.is_(None)).order_by(c.id.desc())
         newest = self._found(kept.limit(keep))

@@ -30,7 +30,7 @@ _WITHOUT_HISTORY = [null().label(c.name) if c.name == "history" else c for c in 
 
 @dataclass(frozen=True)
 class Remembered:
-    """What the memory reads of a workload: not its history."""
+    """The memory's view of a workload: without its history."""
 
     id: str
     engine: str
@@ -42,11 +42,11 @@ class Remembered:
     merged_into: str | None
     is_taught: bool
     taught: Document | None = None
-    """None also where nobody asked for it."""
+    """None as well if it was not requested."""
 
     @property
     def teaches(self) -> bool:
-        """Whether others may lean on it at all."""
+        """Whether others may learn from it at all."""
         return self.is_taught and self.snapshot_id is not None and self.merged_into is None
 
 

@@ -17,7 +17,7 @@ class Among(FunctionElement[bool]):
     inherit_cache = True
 
     def self_group(self, against: Any = None) -> Any:
-        """A condition as it stands: SQLite would find nothing by an index where it is compared with 1."""
+        """A condition in its plain form: SQLite would not use an index if it were compared with 1."""
         return self
 
 

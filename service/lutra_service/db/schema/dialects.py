@@ -1,4 +1,4 @@
-"""What the service's own rows may be kept in."""
+"""The databases that can store the service's own rows."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ BYTES = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
     "postgresql": "SELECT pg_database_size(current_database())",
 }
-"""What tells how much the database takes on its disk."""
+"""The size of the database on its disk."""

@@ -146,7 +146,7 @@ def one_at_a_time(engine: Engine) -> Iterator[None]:
 def index_concurrently(connection: Connection, name: str, place: str, kind: str = "INDEX") -> None:
     """Make an index on `place`, "table (columns) WHERE …", while rows come in.
 
-    What an interrupted attempt left is no index: it is dropped first.
+    The remains of an interrupted attempt are not an index: they are dropped first.
     """
     state = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
     valid = connection.execute(state, {"name": name}).scalar()

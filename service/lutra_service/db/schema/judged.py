@@ -1,4 +1,4 @@
-"""What a change on a live database did, as its recommendation keeps it: the judgement, and what people are told."""
+"""The effect of a change on a live database, as its recommendation stores it: the judgement, and its sentence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Judged:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Judged:
-        """What `to_dict` wrote; an earlier version left parts out."""
+        """The value that `to_dict` wrote; an earlier version left parts out."""
         together, lost_at = document.get("together"), document.get("lost_at")
         return cls(
             Judgement(**{name: document[name] for name in _PARTS if name in document}),

@@ -1,4 +1,4 @@
-"""What one transaction finds out and changes: facts, from which more follows, and the ids of what it changed."""
+"""The findings and changes of one transaction: facts with further consequences, and the ids of the changed rows."""
 
 from __future__ import annotations
 

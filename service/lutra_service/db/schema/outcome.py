@@ -1,4 +1,4 @@
-"""What became of a change on its server: what its agent said, and what the service adds to that."""
+"""The outcome of a change on its server: its agent's report, and the service's additions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class ChangeOutcome:
 
     @classmethod
     def found_applied(cls, message: str, at: datetime) -> ChangeOutcome:
-        """No agent told of it: its settings were found active."""
+        """The settings were found active, without a report of an agent."""
         return cls({"state": "applied", "message": message, "at": at.isoformat()})
 
     @classmethod
     def taken_back(cls, at: datetime) -> ChangeOutcome:
-        """No agent told of it: what it had found active was set back."""
+        """A change that was found active was undone, without a report of an agent."""
         return cls({"state": "reverted", "message": "", "at": at.isoformat()})
 
     def undone_by(self, who: str) -> ChangeOutcome:
@@ -59,12 +59,12 @@ class ChangeOutcome:
 
     @property
     def is_active(self) -> bool:
-        """Whether the change was made active, and not taken back since."""
+        """Whether the change was made active, and not undone since."""
         return self.state in ("applied", "confirmed")
 
     @property
     def is_provisional(self) -> bool:
-        """Whether its agent may still take it back by itself because nothing confirms it."""
+        """Whether its agent may still undo it by itself because nothing confirms it."""
         return self.document.get("confirm_by") is not None and self.confirmed_at is None
 
     @property

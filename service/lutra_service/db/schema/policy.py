@@ -1,4 +1,6 @@
-"""A database's policy has two parts: what may become of its settings, and with whom it shares what was learned."""
+"""A database's policy has two parts: the allowed changes of its settings, and the databases with which it shares its
+lessons.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from lutra_models import serial
 from lutra_models.server import Policy
 
 Past = Literal["all", "label", "none"]
-"""Whose models a database leans on, and who may lean on its own; those without a label share one."""
+"""The databases that share models with this one: all, those of its label, or none. Those without a label share one."""
 SHARED = "past"
 DEFAULT_PAST: Past = "label"
 

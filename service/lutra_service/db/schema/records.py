@@ -1,4 +1,4 @@
-"""What the repositories give and take: frozen records, one per table, in the domain's types."""
+"""The repositories' arguments and results: frozen records, one per table, in the domain's types."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lutra_service.db.schema.policy import Past, past_of, settings_policy
 
 @dataclass(frozen=True)
 class AgentState:
-    """What a database's agent last said of itself; before it said anything, that it changes nothing."""
+    """The latest report of a database's agent about itself; before the first one, that it changes nothing."""
 
     mode: Mode
     paused: bool
@@ -71,7 +71,7 @@ class Database:
 
     @cached_property
     def settings_policy(self) -> Policy:
-        """What may become of its settings."""
+        """The allowed changes of its settings."""
         return settings_policy(self.policy)
 
     @property
@@ -93,7 +93,7 @@ class Database:
 
     @cached_property
     def rules(self) -> Rules:
-        """What its operator set here for its agent to keep to."""
+        """The operator's rules here for its agent."""
         return Rules.model_validate(
             {"guardrails": self.guardrails or {}, "maintenance_windows": self.maintenance_windows or []}
         )
@@ -155,12 +155,12 @@ class Session:
 
     @property
     def judged(self) -> Objective:
-        """What its trials are compared by: over several loads one number, else the objective itself."""
+        """The measure that compares its trials: over several loads one number, otherwise the objective itself."""
         return self.objective if self.aim is None else self.aim.judged
 
     @property
     def judged_limits(self) -> tuple[Limit, ...]:
-        """What must hold, under each of several loads."""
+        """The limits under each of several loads."""
         return self.limits if self.aim is None else self.aim.limits(self.limits)
 
 
@@ -221,7 +221,7 @@ class Recommendation:
 
     @property
     def is_active(self) -> bool:
-        """Whether it was made active and, as far as its agent told, still is: also one whose measurement failed."""
+        """Whether it was made active and, by its agent's reports, still is: including one whose measurement failed."""
         if self.state in (RecommendationState.APPLIED, RecommendationState.CONFIRMED):
             return True
         return self.state != RecommendationState.REVERTED and self.outcome is not None and self.outcome.is_active
@@ -453,7 +453,7 @@ class ModelJob:
 
 
 def net_changes(rows: Sequence[Recommendation]) -> list[Change]:
-    """What these changes came to: a setting that is back where it was has not changed."""
+    """The net effect of these changes: a setting that is back at its value has not changed."""
     first, last = dict[str, Value](), dict[str, Value]()
     for change in (c for r in rows for c in r.changes or ()):
         first.setdefault(change["setting"], change["before"])

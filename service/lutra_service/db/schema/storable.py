@@ -1,4 +1,4 @@
-"""What no database takes is refused before it is sent: with the same answer whichever database is behind."""
+"""A value that databases do not accept is refused before it is sent, with the same answer for each of them."""
 
 from __future__ import annotations
 

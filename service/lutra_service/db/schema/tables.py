@@ -78,12 +78,12 @@ class Table(DeclarativeBase):
 class DatabaseRow(Table):
     """A registered database server, with what its agent last said of it.
 
-    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
-    is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
-    its state, whose report is the newest, and `reporter_sequence` that report's number. `label` says which databases
-    belong together (see `Workloads.owners`). `rival` is what a second agent of the reporter's name was last told, at
-    `rival_at`. No agent reports for one that is retired. `counts` says how often what has happened since it was
-    registered. `looked_at` is when its findings were last looked for.
+    `guardrails` are the operator's on the service, and `maintenance_windows` the times at which it may restart.
+    `filled_bytes` is the used part of the database's daily quota at `filled_at` (see `ledger`). `reporter` is the
+    agent, with the epoch of its state, whose report is the newest, and `reporter_sequence` that report's number.
+    `label` names the group of databases that it belongs to (see `Workloads.owners`). `rival` is the latest answer to a
+    second agent of the reporter's name, at `rival_at`. A retired database gets no reports. `counts` are the numbers of
+    events since it was registered. `looked_at` is the time of the latest check for findings.
     """
 
     __tablename__ = "databases"
@@ -117,7 +117,7 @@ class DatabaseRow(Table):
 
 
 class SettingsRow(Table):
-    """What a server reported of its settings, once per distinct content; and what of it nobody can read, and why."""
+    """A server's reported settings, once per distinct content; with the unreadable ones and the reasons."""
 
     __tablename__ = "settings"
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), primary_key=True)
@@ -148,13 +148,13 @@ class TokenRow(Table):
 class SessionRow(Table):
     """A tuning session; `baseline` is the configuration that was active when it began, `identity` the server then.
 
-    Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
-    before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
-    `opened_by_agent`: by a token that may do no more than an agent. `verification_rounds`: at most, before a lab's
-    session hands over; 0, or none in a session of an earlier version, for no verification. `aim` says under which loads
-    each trial is measured and how they count; none for the load that the agent's driver makes by itself.
-    `measured_under` says under which loads what was handed over was measured. `settled` is under what nothing was worth
-    changing, and when that was last compared with the present (see `app.tuning.observe.settling`).
+    If that server was replaced and the operator continued, both are those of `rebased_at`, and earlier measurements no
+    longer count. `resumed_at` is the time at which an operator last confirmed that the obstacle is removed.
+    `opened_by_agent`: by a token with an agent's rights only. `verification_rounds`: at most, before a lab's session
+    hands over; 0, or none in a session of an earlier version, for no verification. `aim` says under which loads each
+    trial is measured and how they count; none for the load that the agent's driver makes by itself. `measured_under`
+    are the loads under which the handed-over configuration was measured. `settled` are the circumstances under which no
+    change was worthwhile, and the time of the last comparison with the present (see `app.tuning.observe.settling`).
     """
 
     __tablename__ = "sessions"
@@ -187,21 +187,21 @@ class SessionRow(Table):
 
 
 class RecommendationRow(Table):
-    """A recommendation from its request to what became of it; a row `computing` is also the job (see `app.jobs`).
+    """A recommendation from its request to its outcome; a row `computing` is also the job (see `app.jobs`).
 
-    `key` makes the request unique: the same question about the same history is one row. `digest` is the
-    configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search,
-    verification (one reading of a finalist, see `app.tuning.record.verification`), handover (what a session ends
-    with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
-    of its changes give; `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is
-    the reading without which its window may be ended early, and `ended_early` the bound of one that was. `looked_at` is
-    what a recommendation on a live database rests on (`lutra_models.advice.Basis`). `turned_down` is what somebody
-    did not want of it, or not any more (`lutra_models.evidence.TurnedDown`), and `reason` why. `judgement` is what it
-    did at like load (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it
-    as a directive; one that was withdrawn after that keeps its state until this agent's outcome is known.
-    `failure` is why it came to nothing or was undone (`lutra_models.errors.Failure`). `model_version` computed it; none
-    where nothing was computed, or before there were versions. `leaned` names the past workloads that it leans on with
-    their weights, the configuration without them, and what that model predicts.
+    `key` makes the request unique: the same question about the same history is one row. `digest` is that of the
+    configuration, for look-ups. `trial` numbers the recommendations of a session from 1. `kind` is search, verification
+    (one reading of a finalist, see `app.tuning.record.verification`), handover (the end of a session), manual (an
+    operator's own settings), subset (a part of another one) or rollback. `curve` is the gain of few of its changes;
+    `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is the reading without
+    which its window may be ended early, and `ended_early` the bound of one that was. `looked_at` is the ground of a
+    recommendation on a live database (`lutra_models.advice.Basis`). `turned_down` are its declined changes
+    (`lutra_models.evidence.TurnedDown`), and `reason` is why. `judgement` is its effect at comparable load
+    (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it as a directive;
+    one that was withdrawn after that keeps its state until this agent's outcome is known. `failure` is the reason why
+    it failed or was undone (`lutra_models.errors.Failure`). `model_version` computed it; none where nothing was
+    computed, or before there were versions. `leaned` names the past workloads that it uses with their weights, the
+    configuration without them, and what that model predicts.
     """
 
     __tablename__ = "recommendations"
@@ -265,7 +265,7 @@ class RecommendationRow(Table):
 
 
 class RequestRow(Table):
-    """What a computation is given, history and all: enough to compute it again, bit by bit."""
+    """The input of a computation, including its history: enough to compute it again, bit by bit."""
 
     __tablename__ = "requests"
     recommendation_id: Mapped[str] = mapped_column(ForeignKey("recommendations.id"), primary_key=True)
@@ -276,8 +276,8 @@ class RequestRow(Table):
 class ReportRow(Table):
     """One report: one row, its metrics one document. Unique by (database, agent, epoch, sequence).
 
-    `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
-    measured under it; `ended_early` is the bound of a window that was ended before its time. `configuration` is the
+    `recommendation_id` is the recommendation whose configuration the window measured; `failure` is the reason for a
+    missing measurement; `ended_early` is the bound of a window that was ended before its time. `configuration` is the
     parsed configuration that was active. `windows` is how many windows the row stands for: more than one where old ones
     were merged. `texts` are names of the database's objects at the window's end.
     """
@@ -318,7 +318,7 @@ class ReportRow(Table):
 
 
 class EventRow(Table):
-    """A guard that fired on a database, with the agent's figures in `told`; once, however often it is reported."""
+    """A guard that fired on a database, with the agent's figures in `told`; repeated reports are stored once."""
 
     __tablename__ = "events"
     __table_args__ = (
@@ -444,7 +444,9 @@ class IdempotencyRow(Table):
 
 
 class AuditRow(Table):
-    """Who did what to what. `token_id` is None where the service did it, or somebody at its command line."""
+    """An action with its actor and its object. `token_id` is None for the service itself, or for a person at its
+    command line.
+    """
 
     __tablename__ = "audit"
     __table_args__ = (
@@ -466,7 +468,7 @@ class AuditRow(Table):
 
 
 class ModelVersionRow(Table):
-    """What may serve: options of the recommender, and the packages that they need besides Lutra's own.
+    """A version that may serve: options of the recommender, and the packages that they need besides Lutra's own.
 
     `options` are none for what the installed package ships. One version is the champion; `former_id` is the champion
     before it. `data` says what its `scorecard` was computed from. `shadow`: it predicts beside the champion.
@@ -494,10 +496,10 @@ class ModelVersionRow(Table):
 
 
 class ModelJobRow(Table):
-    """What is computed for a model version: its scorecard, session by session, or one prediction in the shadow.
+    """A computation for a model version: its scorecard, session by session, or one prediction in the shadow.
 
-    `sessions` are those that a scorecard is computed from, and `results` what came of the first of them. A prediction
-    is of a recommendation; `predictions` stay as long as that does.
+    `sessions` are those of a scorecard, and `results` the outcomes of the first of them. A prediction is of a
+    recommendation; `predictions` stay as long as that does.
     """
 
     __tablename__ = "model_jobs"

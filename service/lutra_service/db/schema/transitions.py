@@ -29,9 +29,9 @@ class Declined:
 class Transition:
     """A recommendation was led from one state to another by somebody, or made (`was` is None).
 
-    `row` is as it was before, or as it was made. Where more is told of one that keeps its state, both states are the
-    same: from approved to approved it is withdrawn in its agent's hands. `why` is for the audit trail, `told` a whole
-    sentence for its session, where `why` makes none.
+    `row` is the state before, or the new row. If an event keeps the state, both states are the same: from approved to
+    approved it is withdrawn in its agent's hands. `why` is for the audit trail; `told` is a whole sentence for its
+    session, if `why` is not one.
     """
 
     row: Recommendation

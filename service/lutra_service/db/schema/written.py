@@ -15,5 +15,5 @@ class Written:
 
 
 def dumps(document: Any) -> str:
-    """What the database's JSON columns hold."""
+    """The form of values in the database's JSON columns."""
     return document.text if isinstance(document, Written) else json.dumps(document)

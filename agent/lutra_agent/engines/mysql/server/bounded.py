@@ -1,4 +1,4 @@
-"""A connection whose dial ends in time, and which takes no more of an answer than a server's can have."""
+"""A connection with a time limit for connecting, and with a limit on the size of an answer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lutra_agent.engines.common.deadline import LONGEST_ANSWER, within
 
 
 class Bounded(pymysql.connections.Connection):
-    """The time of a whole dial is that of one wait for an answer. Whoever executes a statement limits its time."""
+    """A whole connect has the time limit of one wait for an answer. The caller of a statement limits its time."""
 
     _sock: socket.socket
     _read_timeout: float
     _taken = 0
 
     def limit(self) -> Any:
-        """For a whole exchange. Raises TimeoutError in place of the error that comes of it."""
+        """For a whole exchange. Raises TimeoutError in place of the error that results."""
         return within(self._read_timeout, self._sock.fileno())
 
     def connect(self, sock: Any = None) -> None:

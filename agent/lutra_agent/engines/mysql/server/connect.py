@@ -1,4 +1,4 @@
-"""One connection, opened when it is needed and again after it broke. The only module of the family that dials."""
+"""One connection, opened when it is needed and again after it broke. Only this module of the family connects."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ REMEDIES: Mapping[str, str] = {
     "socket as database.host, "
     "and run the agent under the account of the same name",
 }
-"""What helps against a refused login, by a part of what is said of it."""
+"""The remedy for a refused login, by a part of its message."""
 
 NONSENSE = (OSError, ValueError, LookupError, AssertionError, RuntimeError, struct.error)
-"""What else comes of a broken connection, and of an answer that is none of the protocol's."""
+"""Further errors of a broken connection, and of an answer outside the protocol."""
 
 
 class Connection:
     """Raises DatabaseUnavailable when the server is gone, CollectionFailed when it refuses a statement.
 
-    `generation` grows with each dial, so a restarted server is never taken for the one before. `durations_s` are of the
-    statements since they were last taken: what the server's own figures have to be cleared of, as of
-    `further_questions`, the statements that the agent made over other connections.
+    `generation` grows with each connect, so a restarted server is never taken for the one before. `durations_s` are of
+    the statements since they were last taken: the server's own figures are reduced by these, and by
+    `further_questions`, the statements of the agent over other connections.
     """
 
     def __init__(self, database: DialledDatabase, answer_timeout_s: int = ANSWER_TIMEOUT_S) -> None:
@@ -87,14 +87,14 @@ class Connection:
         return str(self._connected().server_version)  # type: ignore[attr-defined]
 
     def peer(self) -> Peer:
-        """Who answers on this connection."""
+        """The process at the other end of this connection."""
         try:
             return peer_of(self._connected()._sock)
         except (OSError, AttributeError):  # it is gone again
             return Peer()
 
     def admitted(self) -> bool:
-        """Dial. False where the server answers and does not let us in."""
+        """Connect. False if the server answers and refuses the login."""
         try:
             self._connected()
         except LoginRefused:
@@ -195,7 +195,7 @@ class Connection:
 
 
 def message(error: Exception) -> str:
-    """What the server said, on one line."""
+    """The server's message, on one line."""
     text = error.args[1] if len(error.args) > 1 else str(error)
     return " ".join(str(text).split()) or type(error).__name__
 

@@ -1,4 +1,4 @@
-"""What the agent's account may do, from SHOW GRANTS."""
+"""The rights of the agent's account, from SHOW GRANTS."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A connection to a server that has proved nothing: a password leaves as the answer to a challenge, or not at all.
 
-Whoever listens on a port may ask for the password itself, in clear or for a key of its own.
+A program that listens on a port may ask for the password itself, in clear text or for a key of its own.
 """
 
 from __future__ import annotations

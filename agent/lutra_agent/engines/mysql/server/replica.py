@@ -69,7 +69,7 @@ def channels(connection: Connection) -> list[Channel]:
 
 
 def statement(version: str) -> str:
-    """What shows the channels on a server that greets so."""
+    """The statement that shows the channels on a server with this greeting."""
     if "mariadb" in version.lower():
         return "SHOW ALL SLAVES STATUS"
     numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:3])
@@ -77,7 +77,7 @@ def statement(version: str) -> str:
 
 
 def privilege(version: str) -> str:
-    """What lets an account see the channels."""
+    """The privilege that lets an account see the channels."""
     return "SLAVE MONITOR" if "mariadb" in version.lower() else "REPLICATION CLIENT"
 
 

@@ -42,7 +42,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Details:
-    """What stays the same until the server restarts. `started_s` is an epoch second, None where nobody knows.
+    """Facts that are constant until the server restarts. `started_s` is an epoch second, None if unknown.
 
     `place` is what of this host is proven to be the server's.
     """
@@ -61,7 +61,7 @@ class Session:
 
     @understood("which server this is")
     def details(self) -> Details:
-        """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
+        """Read again after each connect: another server may answer then. Raises ConfigError for another's."""
         found = self._details
         if found is None or found[0] != self.connection.generation or found[1].place.unread:
             version = text(self.connection.row("SELECT VERSION()")[0])
@@ -135,7 +135,7 @@ class Session:
 
 
 def name_in(data_dir: Path) -> str:
-    """What the server of these data calls itself; empty where it does not, or this account may not know."""
+    """The name that the server of these data gives itself; empty without one, or if this account may not know it."""
     file = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         file.read_string(read_regular(data_dir / NAME_FILE, LONGEST)[0].decode(errors="replace"))

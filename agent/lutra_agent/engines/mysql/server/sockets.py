@@ -1,4 +1,4 @@
-"""Where a server's socket is; apart from what dials, so that a load generator may ask too."""
+"""The place of a server's socket; separate from the code that connects, so that a load generator can use it too."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def read(file: Path | None) -> dict[str, Entry]:
 
 
 def others(text: str) -> str:
-    """What keeps the file from being the agent's own, in words; empty where nothing does."""
+    """The reason why the file is not the agent's own, in words; empty if there is none."""
     sections = [f"[{name}]" for name in map(_section, text.splitlines()) if name and name not in SERVERS_OWN]
     read_too = [line.strip() for line in text.splitlines() if line.lstrip().startswith("!")]
     found = ", ".join(dict.fromkeys([*sections, *read_too]))

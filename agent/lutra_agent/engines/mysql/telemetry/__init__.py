@@ -1,1 +1,1 @@
-"""What a server of the family counts, the target metrics of a window, and what the account can see of it."""
+"""The counters of a server of the family, the target metrics of a window, and the account's rights to see them."""

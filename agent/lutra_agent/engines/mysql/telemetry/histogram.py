@@ -40,7 +40,7 @@ def from_picoseconds(rows: Sequence[tuple[int, int, int]]) -> Histogram:
 
 
 def from_upper_ends(rows: Sequence[tuple[str, int]]) -> Histogram:
-    """(upper end in s as text, count), ascending; what is no number is the open range."""
+    """(upper end in s as text, count), ascending; an end that is not a number is the open range."""
     ends = [0.0]
     for text, _ in rows:
         try:

@@ -1,4 +1,4 @@
-"""What MariaDB counts in information_schema, and the histogram of a plugin."""
+"""MariaDB's counters in information_schema, and the histogram of a plugin."""
 
 from __future__ import annotations
 

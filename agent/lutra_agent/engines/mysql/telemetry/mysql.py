@@ -1,4 +1,4 @@
-"""What MySQL 8.0 and later count in performance_schema."""
+"""The counters of MySQL 8.0 and later in performance_schema."""
 
 from __future__ import annotations
 

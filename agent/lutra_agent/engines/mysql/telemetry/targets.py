@@ -17,9 +17,9 @@ NOT_REFUSED = ("aborted_before_login", "access_denied")
 
 @dataclass(frozen=True)
 class TargetCounters:
-    """What the targets are made of. `own_questions` are the agent's, which the server's count has to be cleared of.
+    """The components of the targets. `own_questions` are the agent's, which are subtracted from the server's count.
 
-    What could not be read is None.
+    A value that could not be read is None.
     """
 
     own_questions: float | None
@@ -30,9 +30,9 @@ class TargetCounters:
 def targets(before: Sample, after: Sample) -> Targets:
     """Between two samples that no reset separates.
 
-    `error_share` is what the server did not do for clients (statements that it could not execute, connections that it
-    refused) per transaction that ended, where these are counted, else per statement: 1 where as much went wrong as
-    ended, or more. A rollback is no error: clients end what they only read by one.
+    `error_share` is the number of failures (statements that the server could not execute, connections that it refused)
+    per ended transaction, or per statement if transactions are not counted. It is 1 if there are as many failures, or
+    more. A rollback is not an error: clients use it to end transactions that only read.
     """
     seconds = after.monotonic_s - before.monotonic_s
     old, new = before.statements, after.statements

@@ -1,4 +1,4 @@
-"""What a server of the family does: its status variables, its views, and its histogram of response times."""
+"""The telemetry of a server of the family: its status variables, its views, and its histogram of response times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ABSENT = "this server has none of it"
 
 
 class Figures(Protocol):
-    """What MySQL and MariaDB count in different places."""
+    """Counters whose place differs between MySQL and MariaDB."""
 
     def histogram(self, connection: Connection) -> Histogram | None: ...
 

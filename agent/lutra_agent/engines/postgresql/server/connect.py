@@ -1,4 +1,4 @@
-"""One connection, opened when it is needed and again after it broke. The only module of the family that dials."""
+"""One connection, opened when it is needed and again after it broke. Only this module of the family connects."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ BRIEFLY = (
     f"SET {TAG} LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}",
     f"SET {TAG} LOCAL client_encoding = {ENCODING}",
 )
-"""Before each statement behind a pooler. What a client names when it connects, the pooler sets in the sessions that
-others use after it: so nothing is named then.
+"""Before each statement behind a pooler. The pooler sets the names in a client's connection request in sessions that
+others use later, so the agent sends none there.
 """
 FOR_GOOD = (
     f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}",
@@ -75,7 +75,7 @@ REMEDIES: Mapping[str, str] = {
     "CONNECTION LIMIT",
     "no pg_hba.conf entry": "add a line for this account to pg_hba.conf, and reload the server",
 }
-"""What helps against a refused login, by a part of what is said of it."""
+"""The remedy for a refused login, by a part of its message."""
 
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
 GONE = ("08", "57P")
@@ -97,9 +97,9 @@ class Closed(DatabaseUnavailable):
 class Connection:
     """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement.
 
-    `generation` grows with each dial: another server may answer then. Behind a pooler each statement may meet another
-    session of the server, which other clients use as well. There a statement is a transaction of its own, leaves no
-    setting behind and prepares nothing.
+    `generation` grows with each connect: another server may answer then. Behind a pooler each statement may reach
+    another session of the server, which other clients use as well. There a statement is a separate transaction, leaves
+    no setting behind and prepares nothing.
     """
 
     def __init__(self, database: PostgresqlDatabase, answer_s: float = ANSWER_S) -> None:
@@ -154,7 +154,7 @@ class Connection:
             raise DatabaseUnavailable(message(error)) from error
 
     def peer(self) -> Peer:
-        """Who answers on this connection."""
+        """The process at the other end of this connection."""
         try:
             with socket.socket(fileno=os.dup(self._connected().fileno())) as own:
                 return peer_of(own)
@@ -259,7 +259,7 @@ def _serving(connection: psycopg.Connection[tuple[Any, ...]]) -> int:
 
 
 def message(error: psycopg.Error) -> str:
-    """What the server said, on one line."""
+    """The server's message, on one line."""
     text = error.diag.message_primary or str(error)
     remedy = next((f" ({way_out})" for part, way_out in REMEDIES.items() if part in text), "")
     return (" ".join(text.split()) or type(error).__name__) + remedy

@@ -6,5 +6,5 @@ from lutra_agent.engines.postgresql.server.connect import quoted
 
 
 def monitor(account: str) -> str:
-    """What lets the account see other accounts' activity, all settings and where they come from."""
+    """The role that lets the account see other accounts' activity, all settings and their sources."""
     return f"GRANT pg_monitor TO {quoted(account)};"

@@ -47,7 +47,7 @@ class Session:
 
     @understood("which server this is")
     def details(self) -> Details:
-        """The role is read each time, the rest again after each dial and each restart of the server."""
+        """The role is read each time, the rest again after each connect and each restart of the server."""
         number, started, standby = self.connection.row(IDENTITY)
         role: Role = "standby" if standby else "primary"
         dialled, known = self.connection.generation, self._details

@@ -1,11 +1,13 @@
-"""libpq's words for whom to trust; apart from what dials, so that a load generator may ask for them too."""
+"""libpq's parameters for trust; separate from the code that connects, so that a load generator can use them too."""
 
 from __future__ import annotations
 
 from lutra_agent.engines.common.database import Database
 
 CHALLENGE = {"require_auth": "!password"}
-"""Whoever listens on the port may ask for a password in clear. From libpq 16 on; an older one refuses the word."""
+"""A program that listens on the port may ask for a password in clear text. From libpq 16 on; an older one refuses the
+parameter.
+"""
 MODES = {"identity": "verify-full", "ca": "verify-ca"}
 
 

@@ -1,1 +1,1 @@
-"""What a PostgreSQL server counts, the target metrics of a window, and what the account can see of it."""
+"""A PostgreSQL server's counters, the target metrics of a window, and the account's rights to see them."""

@@ -1,7 +1,7 @@
 """p99 from pg_stat_monitor's response-time histograms, where that extension (2.0 or later) is installed.
 
-It keeps counts per statement in time buckets that begin anew every minute or so; two readings give the executions in
-between, bucket by bucket.
+It keeps counts per statement in time buckets, of which a new one begins every minute or so; two readings give the
+executions in between, bucket by bucket.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class StatementDelta:
 
 
 def deltas(before: Mapping[object, StatementRow], after: Mapping[object, StatementRow]) -> list[StatementDelta]:
-    """What happened between two readings, statement by statement.
+    """The differences between two readings, statement by statement.
 
     A statement whose counters went back was evicted and came again: all that it counts is of this window.
     """

@@ -1,4 +1,4 @@
-"""What the file system of the server's log has room for: it may be another one than that of the data."""
+"""The free space of the file system of the server's log, which may differ from that of the data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAME = "room"
 
 
 def room(data_dir: Path) -> Reading | None:
-    """Gauges in bytes. What is free is what an ordinary account may write.
+    """Gauges in bytes. The free space is the part that an ordinary account may write.
 
     A log's folder that this account may not look into is taken to lie beside the data. None where neither is seen.
     """

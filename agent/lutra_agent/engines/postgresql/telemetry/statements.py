@@ -90,7 +90,9 @@ def uncounted(connection: Connection) -> str:
 
 
 class StatementsReader:
-    """Reads the view and leaves out the agent's own statements, where their texts can be told from those of others."""
+    """Reads the view and leaves out the agent's own statements, if their texts can be distinguished from those of
+    others.
+    """
 
     def __init__(self) -> None:
         self._own: frozenset[object] = frozenset()

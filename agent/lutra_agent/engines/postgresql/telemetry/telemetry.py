@@ -1,4 +1,6 @@
-"""What a PostgreSQL server does: its statistics views, what runs in it, and two extensions where they are installed."""
+"""The telemetry of a PostgreSQL server: its statistics views, its running transactions, and two extensions if they are
+installed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ ERROR = "p99_error_share"
 """The standard error of a sampled p99, as a share of it."""
 ENDS = ("xact_commit", "xact_rollback")
 FAILED = ("deadlocks", "conflicts")
-"""What the server's counters know of failures. A rollback is none: clients end what they only read by one."""
+"""The server's counters of failures. A rollback is not one: clients use it to end transactions that only read."""
 UNUSED = 3
 """After so many samples of which nobody asked for a window, as under a driver, nothing need be watched in between."""
 
@@ -43,7 +45,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class SourceReadings:
-    """What they showed at a sample.
+    """Their readings at a sample.
 
     `own` are the agent's transactions that the server's counters had by then: a session reports them once a second at
     most, at the end of one, and so those from before the sample alone.

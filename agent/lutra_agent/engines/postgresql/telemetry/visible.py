@@ -1,4 +1,4 @@
-"""What the agent's account can see, for `lutra-agent check`."""
+"""The agent's view of the server, for `lutra-agent check`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def log(objection: str) -> Visible:
 
 
 def transactions(watched: bool, tracked: bool) -> Visible:
-    """What runs, where the agent's file does not say that nobody is to look."""
+    """The running transactions, unless the agent's file forbids the look."""
     if watched:
         where = f"in windows of {FEWEST} transactions and more; a longer agent.interval_s makes longer windows"
         p99 = f"running transactions (pg_stat_activity), an estimate with its error, {where}"

@@ -1,4 +1,4 @@
-"""Reads the protocol's second version as the package does, and no more of an answer than a server's can have."""
+"""Reads the protocol's second version as the package does, with a limit on the size of an answer."""
 
 from __future__ import annotations
 

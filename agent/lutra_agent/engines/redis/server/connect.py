@@ -1,4 +1,4 @@
-"""One connection, opened when it is needed and again after it broke. The only module of the family that dials.
+"""One connection, opened when it is needed and again after it broke. Only this module of the family connects.
 
 It speaks the protocol's second version: a server that does not know HELLO answers it too.
 """
@@ -44,7 +44,7 @@ UNANSWERED = 0.9
 """Of the time limit: whoever is cut off later than that has not answered."""
 PROTOCOL = 2
 UNREADABLE = (RedisError, OSError, ValueError, RecursionError)
-"""What a broken connection raises, and an answer that is none of the protocol's."""
+"""The errors of a broken connection, and of an answer outside the protocol."""
 CHANGE = ("CONFIG", "SET")
 DEFAULT_USER = "default"
 VARIABLE = "REDISCLI_AUTH"
@@ -64,9 +64,9 @@ class NotPermitted(CollectionFailed):
 class Connection:
     """Raises DatabaseUnavailable where the server is gone, CollectionFailed where it refuses a command.
 
-    `generation` grows with each dial, so a restarted server is never taken for the one before. `asked` is how many
-    commands went over it: what the server's own count has to be cleared of. Without `answer_s` only `cut` ends the wait
-    for an answer that comes byte by byte: for a thread that nobody waits for.
+    `generation` grows with each connect, so a restarted server is never taken for the one before. `asked` is the number
+    of commands over it, which is subtracted from the server's own count. Without `answer_s` only `cut` ends the wait
+    for an answer that comes byte by byte: for a thread on which nothing waits.
     """
 
     def __init__(self, database: RedisDatabase, answer_s: float | None = TIMEOUT_S, *, anonymous: bool = False) -> None:
@@ -124,7 +124,7 @@ class Connection:
         return os.environ.get(VARIABLE) if found is None else found
 
     def peer(self) -> Peer:
-        """Who answers on this connection."""
+        """The process at the other end of this connection."""
         try:
             return peer_of(self._connected()._sock)
         except OSError:  # it is gone again

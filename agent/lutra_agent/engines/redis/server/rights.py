@@ -25,7 +25,7 @@ def missing(session: Session) -> str:
 
 
 def grant(session: Session) -> str:
-    """What gives the account just what this agent needs."""
+    """The statement that grants the account exactly the rights that this agent needs."""
     has_histogram = version_of(session.details().version)[0] >= SINCE_HISTOGRAM
     commands = (*WATCHES, *(HISTOGRAM if has_histogram else ()), *CHANGES)
     keys: tuple[str, ...] = ()

@@ -68,7 +68,8 @@ PRODUCTS: Mapping[str, Product] = {
 
 @dataclass(frozen=True)
 class Details:
-    """What stays the same until the server restarts. `place` is what of this host is proven to be the server's.
+    """Facts that are constant until the server restarts. `place` is the place on this host that is proven to be the
+    server's.
 
     `config_file` is the file that it was started with: None where there is none or this host does not have it.
     `keeps_file`: changes go into that file too; they do not where it is on another host or in a container. `account` is
@@ -99,7 +100,7 @@ class Session:
 
     @understood("which server this is")
     def details(self) -> Details:
-        """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
+        """Read again after each connect: another server may answer then. Raises ConfigError for another's."""
         known = self._details
         if known is None or known[0] != self.connection.generation or known[1].place.unread:
             try:
@@ -116,8 +117,8 @@ class Session:
     def objection(self, owner: int) -> str:
         """Why a settings file of this owner is not to be written; empty where it is.
 
-        Whoever took the port, while the server was down, may name any file of the host. It leads no further than to
-        files that are its own already.
+        A program that took the port while the server was down may name any file of the host. It can lead only to files
+        that it already owns.
         """
         details = self.details()
         if self.database.config_file is not None or owner == details.account:

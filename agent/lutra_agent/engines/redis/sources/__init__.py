@@ -1,1 +1,1 @@
-"""The settings of a server of the family: how they are read, changed, kept in its file and taken back."""
+"""The settings of a server of the family: reading, changing, keeping in its file, and restoring."""

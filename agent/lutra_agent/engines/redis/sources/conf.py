@@ -1,6 +1,7 @@
 """The server's own file: `name value` in Redis and Valkey, `name : value` in pika.
 
-Whatever is no line of a setting of the catalogue stays as it is, byte by byte: passwords, comments, what others wrote.
+Every other line than that of a setting of the catalogue stays as it is, byte by byte: passwords, comments, others'
+lines.
 """
 
 from __future__ import annotations

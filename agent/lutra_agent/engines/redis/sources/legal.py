@@ -1,4 +1,4 @@
-"""What a server takes although it is nonsense, or although it ends it: refused before it is sent."""
+"""Values that a server accepts although they make no sense or end it: refused before they are sent."""
 
 from __future__ import annotations
 

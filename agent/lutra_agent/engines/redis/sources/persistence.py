@@ -1,7 +1,7 @@
 """Whether a restart keeps the server's data.
 
-A server that is told to end writes a snapshot where it has save points, and it starts from what its file names: the
-append-only file alone where that is on, however old, else the snapshot. So what counts is the live server and its file
+A server writes a snapshot at a shutdown if it has save points. It starts from the source that its file names: the
+append-only file alone if that is on, however old, otherwise the snapshot. So the live server and its file count
 together (https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/).
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 PLACES = frozenset({"dir", "dbfilename", "appenddirname", "appendfilename"})
 """Where the data lie."""
 START_FROM = PLACES | {"appendonly"}
-"""What decides which data a server starts from."""
+"""The settings that decide from which data a server starts."""
 
 
 def why_lost(live: Mapping[str, str], file: Mapping[str, str], state: Mapping[str, str]) -> str:

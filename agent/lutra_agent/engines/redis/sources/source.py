@@ -85,7 +85,7 @@ class RedisSource:
         self._changing.execute(steps)
 
     def reload(self) -> None:
-        """What needs no restart is active already."""
+        """Settings that need no restart are active already."""
         self._session.info("server")
 
     def before_restart(self) -> None:

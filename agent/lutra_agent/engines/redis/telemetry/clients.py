@@ -1,4 +1,4 @@
-"""What the list of clients says of all of them: who watches, who idles, whose answers wait, and who is kept waiting."""
+"""Totals over the list of clients: those that watch, idle, have waiting answers, or are blocked."""
 
 from __future__ import annotations
 

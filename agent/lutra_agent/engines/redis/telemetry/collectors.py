@@ -1,4 +1,4 @@
-"""What is read of INFO. A next collector is one value, and one line of the tuple."""
+"""The readings from INFO. A further collector is one value, and one line of the tuple."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def replication(info: Mapping[str, str]) -> dict[str, float]:
 
 
 def since_snapshot_s(info: Mapping[str, str]) -> float | None:
-    """Seconds since the latest snapshot, or since the start where that came later; None where the clock is not told."""
+    """Seconds since the latest snapshot, or since the start if that was later; None if the clock is not reported."""
     now_us, saved = number(info.get("server_time_usec")), number(info.get("rdb_last_save_time"))
     return None if now_us is None or saved is None else max(now_us / 1e6 - saved, 0.0)
 
@@ -357,7 +357,7 @@ def paused(info: Mapping[str, str]) -> float | None:
 
 
 def number(text: str | None) -> float | None:
-    """None for what is no number of zero or more: a server says -1 where it has none."""
+    """None for a value that is not a number of zero or more: a server reports -1 if it has none."""
     try:
         found = float(text or "")
     except ValueError:

@@ -23,7 +23,7 @@ ENOUGH = 100
 AGAIN_S = 5.0
 """After a failure."""
 STUCK_S = 30.0
-"""Whoever has not answered a command by then is cut off."""
+"""A client without an answer after this time is disconnected."""
 STOP_S = 2.0
 KEPT_S = "60"
 """The server drops the key by itself."""

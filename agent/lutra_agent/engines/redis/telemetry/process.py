@@ -1,4 +1,4 @@
-"""What the kernel says of the server's own process, and of what it offers to a server that forks."""
+"""The kernel's figures about the server's own process, and about its support for a server that forks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DELETED = " (deleted)"
 
 
 def read(pid: int | None, root: Path = Path("/")) -> Reading | None:
-    """None where the server's process is not on this host. What this account may not read is absent."""
+    """None if the server's process is not on this host. Figures that this account may not read are absent."""
     if pid is None:
         return None
     files = FILES.search(_text(root / f"proc/{pid}/limits"))

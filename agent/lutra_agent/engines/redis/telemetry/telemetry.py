@@ -36,7 +36,7 @@ LOST = ("rejected", "evicted")
 
 @dataclass(frozen=True)
 class Counted:
-    """What targets are made of, beside the readings. `own` are the agent's commands, which the server counts too."""
+    """The components of targets, beside the readings. `own` are the agent's commands, which the server counts too."""
 
     own: int
     executed: Histogram = field(default_factory=dict)

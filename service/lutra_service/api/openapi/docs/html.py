@@ -15,7 +15,7 @@ class Markup(str):
 
 
 def element(tag: str, /, *content: str, **attributes: str) -> Markup:
-    """An element; content that is no markup yet is escaped."""
+    """An element; content that is not markup yet is escaped."""
     told = "".join(f' {k}="{html.escape(v)}"' for k, v in attributes.items())
     inner = "" if tag in VOID else f"{join(*content)}</{tag}>"
     return Markup(f"<{tag}{told}>{inner}")
@@ -26,7 +26,7 @@ def join(*content: str, between: str = "") -> Markup:
 
 
 def text(description: str) -> Markup:
-    """Paragraphs; what stands in backquotes is code."""
+    """Paragraphs; text in backquotes is code."""
     return join(*(element("p", *_pieces(p)) for p in description.split("\n\n")))
 
 

@@ -45,7 +45,7 @@ def schema_section(name: str, schema: Document) -> Markup:
 
 
 def shape(schema: Document) -> Markup:
-    """What a value has to be."""
+    """The schema of a value, in words."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
         return element("a", name, href=f"#schema-{name}")

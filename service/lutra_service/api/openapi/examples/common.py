@@ -1,4 +1,4 @@
-"""What the examples have in common."""
+"""The common parts of the examples."""
 
 from __future__ import annotations
 

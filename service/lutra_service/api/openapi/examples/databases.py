@@ -1,4 +1,4 @@
-"""Examples: a shop's database, what its agent has told, and what protects it."""
+"""Examples: a shop's database, its agent's reports, and its protection."""
 
 from __future__ import annotations
 

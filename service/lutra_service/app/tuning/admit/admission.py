@@ -25,7 +25,7 @@ Known = Sequence[Mapping[str, Any]]
 def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], known: Known = ()) -> Configuration:
     """`settings` over the current ones, complete for what may move. Raises InvalidConfiguration.
 
-    Nothing but its being movable is asked of a way back.
+    The only requirement for an undo is that its settings can be moved.
     """
     space = at.space_with(settings)
     unknown = [n for n in settings if n not in space]
@@ -39,7 +39,7 @@ def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], k
 
 
 def known_to_run(recommendation: Recommendation, session: Session | None) -> Known:
-    """What was active when it was asked for, and when its session began."""
+    """The configurations that were active at its request and at the beginning of its session."""
     known = [recommendation.before, (session.baseline if session else None) or {}]
     if recommendation.origin == Origin.CURRENT:  # `before` is what was active when it was proposed
         known.append(recommendation.configuration or {})
@@ -55,11 +55,11 @@ def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session
 
 
 def leads_home(recommendation: Recommendation, session: Session | None) -> bool:
-    """Whether it leads to what was active when its session began, or is a return to settings against which the current
-    ones are worse at like load: that is no experiment, and no guard is to undo it.
+    """Whether it leads to the configuration at the beginning of its session, or returns to settings that are better
+    than the current ones at comparable load: such a change is not an experiment, and guards must not undo it.
 
-    One that needs a restart keeps to the maintenance windows, also of the agent's own file, and is watched as any
-    change is.
+    If it needs a restart, it keeps to the maintenance windows, including those of the agent's own file, and is watched
+    like any change.
     """
     wanted = recommendation.configuration or {}
     if session is None or not wanted or recommendation.restart_needed:

@@ -1,4 +1,4 @@
-"""What a recommendation shows before anybody approves it: the exact change and its undo, the memory sum, warnings."""
+"""The details of a recommendation before its approval: the exact change and its undo, the memory sum, warnings."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def change_details(at: ServerContext, configuration: Configuration) -> Document:
 
 
 def memory_sum(at: ServerContext, configuration: Mapping[str, Value]) -> Document:
-    """What the policy counts term by term, in bytes, the limit that it is held to, and the worst case beside it."""
+    """The policy's memory sum term by term, in bytes, with its limit and the worst case beside it."""
     return {**asdict(at.live.memory(at.policy, configuration)), "limit_bytes": at.live.memory_limit(at.policy)}
 
 
 def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Change, ...]) -> list[str]:
-    """What an operator should know before approving."""
+    """The facts that an operator should know before approving."""
     told = [] if changes else ["nothing changes: these settings are active already"]
     refusal = at.memory_refusal(configuration)
     if refusal is not None:

@@ -1,4 +1,4 @@
-"""What operators and guards did not want of a database's recommendations, or not any more; with what it depended on."""
+"""Changes of a database's recommendations that operators or guards declined; with the circumstances."""
 
 from __future__ import annotations
 

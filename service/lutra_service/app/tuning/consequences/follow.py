@@ -1,7 +1,7 @@
-"""What follows from what a transaction finds out: one table, carried out before the commit.
+"""The consequences of a transaction's facts: one table, executed before the commit.
 
-Use cases record facts, and lead recommendations and sessions from state to state. Whatever else is to be done then
-stands in this room.
+Use cases record facts, and move recommendations and sessions from state to state. All further consequences are in this
+room.
 """
 
 from __future__ import annotations

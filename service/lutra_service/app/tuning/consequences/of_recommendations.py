@@ -1,4 +1,4 @@
-"""What follows from a recommendation's transition: audit trail, what was turned down, its session and shadows."""
+"""The consequences of a recommendation's transition: audit trail, declined changes, its session and shadows."""
 
 from __future__ import annotations
 
@@ -191,4 +191,4 @@ TABLE: tuple[tuple[Is, tuple[Then, ...]], ...] = (
     (_was_computed, (_begin_shadows, next_step.after_transition)),
     (_could_not_be_computed, (_go_on_without,)),
 )
-"""What a transition may be, more than one of these at once, and what is done then, in this order."""
+"""The kinds of a transition, of which several may apply at once, and their consequences, in this order."""

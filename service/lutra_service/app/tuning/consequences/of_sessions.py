@@ -1,4 +1,4 @@
-"""What follows from a session's transition: the audit trail, and a next step."""
+"""The consequences of a session's transition: the audit trail, and a next step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACTIONS: Mapping[SessionState, Action] = {
     SessionState.STOPPED: "session.stop",
     SessionState.UNDONE: "session.undone",
 }
-"""What the audit trail calls them: not that a session ended by itself, nor that it woke."""
+"""Their names in the audit trail, which leaves out that a session ended by itself or woke."""
 
 
 def follow(unit: UnitOfWork, made: SessionTransition) -> None:

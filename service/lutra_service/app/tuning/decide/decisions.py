@@ -35,8 +35,8 @@ REJECTED = Failure(DecisionCode.REJECTED, "", Party.OPERATOR)
 def approve(
     unit: UnitOfWork, id_: str, by: str, names: Collection[str] | None = None, reason: str | None = None
 ) -> Recommendation:
-    """Let the agent carry it out. With `names` only these settings: a new recommendation, checked anew. `reason` says
-    why the others were left out.
+    """Let the agent carry it out. `names` limits it to these settings: a new recommendation, checked again. `reason`
+    says why the others were left out.
 
     Raises Conflict while another recommendation of the database is on its way.
     """
@@ -73,7 +73,7 @@ def _require_free_way(unit: UnitOfWork, at: ServerContext, wanted: Recommendatio
 
 
 def under_way(unit: UnitOfWork, database_id: str) -> list[Recommendation]:
-    """What is approved or being measured."""
+    """The recommendations that are approved or being measured."""
     return unit.recommendations.in_states(database_id, UNDER_WAY)
 
 
@@ -133,7 +133,7 @@ def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendatio
 
 
 def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Recommendation:
-    """What it changes is remembered as turned down.
+    """Its changes are stored as declined.
 
     Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active.
     """
@@ -148,10 +148,10 @@ def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Re
 
 
 def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Recommendation:
-    """A new recommendation that leads back to the settings before `id_`. Never refused for memory. What is rolled back
-    is remembered as turned down.
+    """A new recommendation that leads back to the settings before `id_`. Never refused for memory. The rolled-back
+    changes are stored as declined.
 
-    What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
+    Other pending recommendations are withdrawn, and an automatic session pauses: the operator has taken over.
     """
     recommendation, database, _ = _held(unit, id_)
     if recommendation.state != State.APPROVED and not recommendation.is_active:

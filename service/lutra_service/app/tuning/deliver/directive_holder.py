@@ -1,4 +1,4 @@
-"""Which agent holds a directive. One holds it at a time, also where several share a token."""
+"""The agent that holds a directive. One agent holds it at a time, even if several share a token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lutra_service.db.store import UnitOfWork
 SILENCE = timedelta(hours=1)
 """An agent that says nothing for so long holds its directive no longer. A restart may take many minutes."""
 REPLACED_AFTER = timedelta(minutes=1)
-"""The same for an agent of the same name that began anew, without its state: there is one of that name."""
+"""The same for an agent of the same name that started again without its state: only one has that name."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the agent is to do now: the one approved recommendation, as a directive."""
+"""The agent's current directive: the one approved recommendation."""
 
 from __future__ import annotations
 

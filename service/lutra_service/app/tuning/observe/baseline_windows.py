@@ -1,4 +1,4 @@
-"""What was observed before a live session began, of the settings and at the load that it began with: its baseline."""
+"""The baseline of a live session: earlier windows under the settings and at the load with which it began."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LOOKED_AT = 200
 
 
 def windows(unit: UnitOfWork, session: Session, most: int) -> list[StoredReport]:
-    """The newest, at most so many, oldest first. None in a lab, where nobody makes a load between two trials, and none
-    of a server that has become another one.
+    """The newest windows up to a maximum, oldest first. Empty in a lab, where no load runs between two trials, and for
+    a server that was replaced.
     """
     if session.mode == "lab" or session.baseline is None or session.rebased_at is not None:
         return []
@@ -38,7 +38,7 @@ def _is_like(report: StoredReport, session: Session, newest: StoredReport, now: 
 
 
 def bind_p99(unit: UnitOfWork, session: Session) -> None:
-    """The p99 that was measured until now is the session's: what counts is one source."""
+    """The p99 source that was measured before the session is the session's: only one source counts."""
     if session.mode == "lab":
         return
     for report in unit.reports.windows(session.database_id, offered_load.WINDOWS):

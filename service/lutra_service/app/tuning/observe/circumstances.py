@@ -29,7 +29,7 @@ class Circumstances:
     strengths: Mapping[str, float] | None = None
 
     def alike(self, now: Circumstances) -> bool:
-        """Whether `now` is nothing else. A symptom that went is no reason to look again."""
+        """Whether `now` adds nothing. A symptom that disappeared is not a reason to look again."""
         if self.settings != now.settings or not same_context(self.context, now.context):
             return False
         if not offered_load.is_like(self.offered, now.offered):
@@ -43,7 +43,7 @@ class Circumstances:
 
 
 def present(unit: UnitOfWork, at: ServerContext, minutes: float | None = None) -> Circumstances:
-    """Those of now; with the strengths of symptoms by the windows of so many `minutes`, where these are given."""
+    """The current ones; with the strengths of symptoms from the windows of that many `minutes`, if these are given."""
     seen = None if minutes is None else strengths(unit, at, minutes)
     newest = (r.metrics for r in unit.reports.windows(at.database.id, offered_load.WINDOWS))
     return Circumstances(digest_of(at.active), dict(at.database.context or {}), offered_load.offered(newest), seen)

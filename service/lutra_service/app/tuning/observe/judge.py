@@ -1,4 +1,4 @@
-"""What a change on a live database did: windows from before and after it, compared at like load."""
+"""The effect of a change on a live database: windows from before and after it, compared at comparable load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lutra_service.db.schema.records import Recommendation, StoredReport, net_ch
 from lutra_service.db.store import UnitOfWork
 
 ENOUGH = 12
-"""Windows at like load after a change: what they say stays."""
+"""The number of windows at comparable load after a change that make its judgement final."""
 AFTER = 48
 """Windows after it that are waited for at most."""
 BEFORE = 120
@@ -30,7 +30,7 @@ WITHOUT_SESSION = Objective(P99.name, "minimize")
 
 
 def look_again(unit: UnitOfWork, seen: WindowSeen) -> None:
-    """With a new window: judge the last change, as long as it is not judged for good; also after its session's end."""
+    """After a new window: judge the last change until its judgement is final, including after its session's end."""
     database = seen.database
     row = unit.recommendations.last_change(database.id)
     if row is None or row.applied_at is None or row.kind == Kind.ROLLBACK:

@@ -1,4 +1,6 @@
-"""What a live database can be tuned for: its rate is what its clients ask for, unless the server is at its limit."""
+"""The possible objectives of a live database: its rate is the rate of its clients' requests, unless the server is at
+its limit.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ SATURATED = 0.8
 """Of the processors, or of the time with a disk access under way: above it a server may be what limits the rate."""
 LATEST = 20
 PROCESSORS = ("host.cpu_user_s_per_s", "host.cpu_system_s_per_s", "host.cpu_iowait_s_per_s", "host.cpu_steal_s_per_s")
-"""Seconds of processor time in a second; time that waits for a disk is no idle time either."""
+"""Seconds of processor time in a second; time that waits for a disk does not count as idle."""
 
 
 def unserved(unit: UnitOfWork, session: Session) -> str:
-    """What to say of a session that asks for more of a rate than clients do; empty where it can be served."""
+    """The message for a session that aims at a higher rate than clients request; empty if it can be served."""
     if session.mode == "lab" or session.objective.metric not in RATES or session.objective.goal != "maximize":
         return ""
     database = unit.databases.get(session.database_id)

@@ -1,7 +1,7 @@
-"""Whether the settings of now were observed for long enough that something can be proposed instead of them.
+"""Whether the current settings were observed for long enough to propose a change of them.
 
-What findings and rules speak for needs no reading of the objective: where that is not read, a session says why and goes
-on without it.
+Recommendations of findings and rules need no reading of the objective: without readings, a session says why and
+continues.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AT_MOST = 2 * WINDOWS
 LATEST = 20
 SAMPLED = ("activity", "log")
 SAMPLES = "activity."
-"""What metrics of a server begin with whose running transactions the agent can look at."""
+"""The prefix of a server's metrics if the agent can sample its running transactions."""
 FEWEST = 100
 """So many transactions in a window are the least of which an agent samples a p99, or reads one from the log."""
 

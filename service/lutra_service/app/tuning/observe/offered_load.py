@@ -1,4 +1,4 @@
-"""What clients ask of a live database: a load that nobody makes is never the same twice."""
+"""The clients' load on a live database, which is never the same twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from lutra_models.judgement import LIKE
 
 OFFERED = ("qps", "tps")
-"""What clients ask for: the first that was measured."""
+"""Measures of the clients' load: the first measured one counts."""
 WINDOWS = 3
 """So many windows say what a load is: their median is not one window's chance."""
 

@@ -1,4 +1,4 @@
-"""What keeps the clients of a live database from working now: the first thing that a session says."""
+"""The outage that keeps the clients of a live database from working now: a session reports it first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lutra_service.app.databases.symptoms import accepted, seen
 from lutra_service.db.store import UnitOfWork
 
 OUTAGE = "Outage: "
-"""What a line of it begins with."""
+"""The prefix of a line about it."""
 NOW_MINUTES = 5.0
 """An outage is what the windows of so long say: what is over is none."""
 

@@ -19,9 +19,9 @@ from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
 SYMPTOMS_EVERY = timedelta(minutes=5)
-"""The windows since the last look are read for them …"""
+"""The interval at which the windows since the last comparison are examined for symptoms."""
 WHOLE_EVERY = timedelta(minutes=MINUTES)
-"""… and all that evidence rests on so often, as some symptoms take their time, and where the new windows show more."""
+"""The interval at which all windows of the evidence are examined; a new symptom causes it as well."""
 UNAPPLIED = (State.EXPIRED, State.REFUSED, State.FAILED, State.REVERTED)
 KNOWN = 20
 """Circumstances under which nothing was worth changing: a load that comes and goes is looked at once at each level."""
@@ -50,18 +50,19 @@ def for_window(rows: Iterable[Recommendation]) -> list[Recommendation]:
 
 
 def sentence(session: Session, rows: Iterable[Recommendation]) -> str:
-    """What a settled session says now: what still waits for a maintenance window, and what was looked at.
+    """The sentence of a settled session: the changes that still wait for a maintenance window, and the evidence
+    examined.
 
-    An outage that was seen then is told by what is seen now.
+    An earlier outage is reported in its current form.
     """
     waiting = [f"{r.id} waits, for a maintenance window." for r in for_window(rows)]
     return " ".join([*waiting, outages.without(session.message or "")])
 
 
 def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
-    """Whether the load, the settings or the symptoms of now are others than any under which nothing was worth it; or
-    the objective is read now and was not; or what waited for its maintenance window has ended without being applied,
-    and no operator rejected it.
+    """Whether the current load, settings or symptoms differ from all under which no change was worthwhile. Two more
+    cases: the objective has a reading now and had none; or a change that waited for its maintenance window ended
+    without being applied, and no operator rejected it.
 
     Under a new load it waits for as many windows as say what that is.
     """

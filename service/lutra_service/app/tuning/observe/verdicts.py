@@ -1,4 +1,4 @@
-"""What is made of judgements at like load: what the model and the session tell of them, and when to ask again."""
+"""The use of judgements at comparable load: for the model, for the session, and for the time of the next one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gained(row: Recommendation) -> bool:
 
 
 def compared(unit: UnitOfWork, database: Database, session: Session) -> tuple[Compared, ...]:
-    """What the last change did, and then all of the session's together, as far as that is judged by its objective."""
+    """The effect of the last change, and of all the session's changes together, as far as its objective judges it."""
     row = unit.recommendations.last_change(database.id)
     if row is None or row.judgement is None or row.judgement.found.metric != session.judged.metric:
         return ()
@@ -43,7 +43,7 @@ def compared(unit: UnitOfWork, database: Database, session: Session) -> tuple[Co
 
 
 def sentence_of(unit: UnitOfWork, database_id: str, session: Session) -> str:
-    """What is said in its session of its last change, and of all of them together; empty where nothing is."""
+    """The session's sentence about its last change, and about all of them together; empty if there is none."""
     row = unit.recommendations.last_change(database_id)
     if row is None or row.session_id != session.id or row.judgement is None:
         return ""

@@ -1,4 +1,4 @@
-"""What settings would give, by the newest snapshot of the load of now: answered with numpy alone."""
+"""The predicted effect of settings, from the newest snapshot at the current load: computed with numpy alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOKED_AT = 16
 
 
 def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
-    """By the newest snapshot of the load of now; empty where there is none, or where it knows none of the changes."""
+    """From the newest snapshot at the current load; empty if there is none, or if it knows none of the changes."""
     newest = newest_of_this_load(unit, at)
     return {} if newest is None else of_changes(snapshot(newest, unit), at.active, configuration, LEVEL)
 
@@ -30,10 +30,10 @@ def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -
 def of_changes(
     model: Snapshot, active: Configuration, settings: Mapping[str, Value], level: float
 ) -> dict[str, Prediction]:
-    """What `settings` over the active ones would give; empty where the model has seen none of those that change.
+    """The predicted effect of `settings` over the active ones; empty if the model has seen none of those that change.
 
-    The prediction for no change is no answer to what it does not know. Empty, too, where the server no longer reports a
-    setting that the model needs.
+    The prediction for an unchanged configuration must not be returned for an unknown change. Empty as well if the
+    server no longer reports a setting that the model needs.
     """
     home = model.encoding.decode(model.home)
     stays = home.restrict(k.name for k in model.encoding.knobs if k.applies == "fixed")

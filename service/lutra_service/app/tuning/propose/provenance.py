@@ -11,7 +11,7 @@ SHOWN = 5
 
 
 def leans_on(unit: UnitOfWork, row: Recommendation) -> Document | None:
-    """None where it uses none. Of another database's workload the id alone is told, and not its name."""
+    """None if it uses none. For another database's workload only the id is shown, without its name."""
     if row.leaned is None:
         return None
     found = unit.workloads.some([each["workload"] for each in row.leaned["on"]])

@@ -78,9 +78,9 @@ def what_if(
 ) -> WhatIf:
     """`settings` (texts with units, or numbers) merged with the current ones. A question: nothing is stored or refused.
 
-    It is for the load of now, or on a live database for a `rate` that clients offer. Raises NotEnoughObservations
-    before anything was fitted under the load of now, InvalidConfiguration for a value that is none, and InvalidRequest
-    for a rate of which nothing is known.
+    It is for the current load, or on a live database for a `rate` that clients offer. Raises NotEnoughObservations
+    before the first fit at the current load, InvalidConfiguration for an invalid value, and InvalidRequest for a rate
+    outside the model.
     """
     newest = newest_of_this_load(unit, at)
     if newest is None:

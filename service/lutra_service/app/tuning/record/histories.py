@@ -25,10 +25,10 @@ WINDOWS_PER_CONFIGURATION = 20
 
 
 def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
-    """What `recommend` sees of `session`.
+    """The recommender's view of `session`.
 
-    What evidence alone asks for stays in the space once it was changed: windows from before and after are of different
-    configurations.
+    A setting that only evidence recommends stays in the space once it was changed: windows from before and after are of
+    different configurations.
     """
     evidence = None if at.mode == "lab" else _evidence(unit, at, session)
     rows = [] if evidence is None else unit.recommendations.of_kind(session.id, list(Kind))
@@ -72,7 +72,7 @@ def _evidence(unit: UnitOfWork, at: ServerContext, session: Session) -> Evidence
 
 
 def measured(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
-    """What `session` observed, over the space that is searched without evidence: no symptom is computed for it."""
+    """The observations of `session`, over the space of a search without evidence: no symptom is computed for it."""
     seen = _with_aims(session, observations(unit, session, at.space))
     return History(at.space, session.judged, observations=seen, current=at.active)
 

@@ -1,4 +1,4 @@
-"""What the record of past recommendations says: which of them ended, and which counted."""
+"""The record of past recommendations: those that ended, and those that counted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def counts(recommendation: Recommendation) -> bool:
 
 
 def spent_s(recommendation: Recommendation) -> float | None:
-    """The seconds from the directive to what came of it; None before both."""
+    """The seconds from the directive to its outcome; None before both."""
     given, ended = recommendation.handed_out_at, recommendation.ended_at
     return None if given is None or ended is None else (ended - given).total_seconds()
 
@@ -68,7 +68,7 @@ def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recom
 
 
 def numbers(row: Recommendation) -> dict[str, float]:
-    """What was measured, by metric."""
+    """The readings, by metric."""
     return {n: v for n, v in (row.measured or {}).items() if isinstance(v, int | float)}
 
 
@@ -81,9 +81,9 @@ def is_baseline(session: Session, configuration: Mapping[str, Any]) -> bool:
 def with_aim(
     session: Session, rows: Sequence[Recommendation], one: Recommendation, metrics: dict[str, float]
 ) -> dict[str, float]:
-    """What was measured under `one` with the aim over the session's loads, where it has several.
+    """The readings under `one` with the aim over the session's loads, if it has several.
 
-    The references are those of the session's `rows` until now.
+    The references are those of the session's previous `rows`.
     """
     if session.aim is None:
         return metrics

@@ -1,4 +1,4 @@
-"""What waited too long, and its end: approvals that expired or were never answered, measurements that never came."""
+"""Overdue steps and their end: approvals that expired or were never answered, measurements that never arrived."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASUREMENT_LATE = timedelta(hours=2)
 
 
 def overdue(unit: UnitOfWork) -> list[str]:
-    """What waited too long: approvals that expired or were never answered, changes whose measurement never came."""
+    """Overdue recommendations: approvals that expired or were never answered, changes without a measurement."""
     late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE, unit.now - directive_holder.SILENCE)
     return [row.id for row in late if row.state != State.APPLIED or _awaits_its_measurement(unit, row)]
 

@@ -1,4 +1,4 @@
-"""What guards reported: kept once, and told to the operator."""
+"""Guard events: stored once, and reported to the operator."""
 
 from __future__ import annotations
 

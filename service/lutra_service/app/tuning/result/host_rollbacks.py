@@ -1,4 +1,4 @@
-"""What an operator rolled back on the database's own host: it ends these changes, and shows in the session."""
+"""An operator's rollback on the database's own host: it ends these changes, and appears in the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured under a recommendation, and what follows from that."""
+"""The measurement of a recommendation, and its consequences."""
 
 from __future__ import annotations
 

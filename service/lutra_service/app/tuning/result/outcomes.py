@@ -1,4 +1,4 @@
-"""What became of a recommendation on its server: what its agent says, and what is found there."""
+"""The outcome of a recommendation on its server: its agent's report, and the settings found there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REPLACED = Failure(DecisionCode.SERVER_REPLACED, "another server took over befor
 
 
 def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
-    """What an agent tells. What it made active is active, whatever was decided meanwhile.
+    """The outcome that an agent reports. A change that it made active is active, whatever was decided meanwhile.
 
     An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
     """
@@ -151,7 +151,8 @@ def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recomme
 
 
 def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
-    """The change that would stay unconfirmed for good, as its agent goes on without its state. Told once, and marked.
+    """The change that would stay unconfirmed for good, because its agent continues without its state. Reported once,
+    and marked.
 
     Where it is another server that reports, the change has failed with the one that it was made on.
     """
@@ -172,7 +173,7 @@ def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommend
 def notice_active(unit: UnitOfWork, seen: SettingsSeen) -> None:
     """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
 
-    What it changes counts: the server may derive other settings from these (one buffer from the size of another).
+    Only its own settings count: the server may derive other settings from these (one buffer from the size of another).
     """
     database, configuration = seen.database, seen.configuration
     for approved in unit.recommendations.in_states(database.id, (State.APPROVED,)):

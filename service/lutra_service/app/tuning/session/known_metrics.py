@@ -1,4 +1,4 @@
-"""What a database can be tuned for: metrics that are measured there, under loads that its agent makes."""
+"""The possible objectives of a database: metrics that are measured there, under loads that its agent makes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def known_metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
 
 
 def unmeasured(unit: UnitOfWork, database: Database, asked: TuningSession) -> frozenset[str]:
-    """Of the metrics that every load generator measures, those that nothing measures on a live database. What is idle
-    shows nothing.
-    """
+    """The metrics of every load generator that nothing measures on a live database. An idle database shows none."""
     if asked.mode == "lab":
         return frozenset()
     windows = [w.metrics for w in unit.reports.windows(database.id, LATEST) if w.metrics]
@@ -43,8 +41,8 @@ def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) ->
     """Raises InvalidRequest where the session is about a metric that nothing measures, or against its direction, or a
     load that nobody makes.
 
-    The usual metrics may be an objective also where nothing reads them yet: what findings speak for needs none of them,
-    and the session says why it is not read. A limit that nobody reads would promise what nobody keeps.
+    The usual metrics may be an objective even if nothing reads them yet: the findings' recommendations need none of
+    them, and the session says why there are no readings. A limit without readings could not be enforced.
     """
     if (wrong := asked.objective.refusal) is not None:
         raise InvalidRequest(f"objective.goal: {wrong}")
@@ -84,7 +82,7 @@ def _way_out(database: Database) -> str:
 
 
 def missing_load(database: Database, aim: Aim | None) -> str | None:
-    """What to say where the agent does not make a load of the aim. Before its first report nobody knows its loads."""
+    """The message if the agent does not make a load of the aim. Its loads are unknown before its first report."""
     if aim is None or database.agent_status is None:
         return None
     missing = next((load for load in aim.loads if load not in database.agent.loads), None)

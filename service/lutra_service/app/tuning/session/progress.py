@@ -23,7 +23,7 @@ from lutra_service.db.schema.records import Event, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
 SHORT = timedelta(seconds=10)
-"""What is computed for no longer needs no word."""
+"""A request that is no longer computed needs no message."""
 
 
 @dataclass(frozen=True)

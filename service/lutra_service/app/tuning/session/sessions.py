@@ -70,7 +70,8 @@ def steer(unit: UnitOfWork, id_: str, to: SessionState, by: str) -> Session:
     """Pause, resume or stop. Stopping withdraws what is not yet applied; what its agent is just carrying out is rolled
     back once it is applied. Raises IllegalTransition.
 
-    Resuming on a server that became another one begins anew there. Raises Conflict while that one is no primary.
+    After the server was replaced, resuming starts the session again on the new one. Raises Conflict while that one is
+    not a primary.
     """
     database = unit.databases.lock(unit.sessions.get(id_).database_id)
     session = unit.sessions.get(id_)

@@ -18,7 +18,7 @@ class GuardFired:
 
 @dataclass(frozen=True)
 class OutcomeTold:
-    """What became of a directive, by the agent that tells."""
+    """The outcome of a directive, as its agent reports it."""
 
     database: Database
     outcome: Outcome

@@ -23,7 +23,7 @@ def wake(unit: UnitOfWork, session: Session) -> Session:
 
 
 def say(unit: UnitOfWork, begun: UndoBegun) -> None:
-    """Also in a session that has ended."""
+    """Allowed in an ended session as well."""
     if begun.session_id is not None:
         unit.sessions.change(begun.session_id, message=begun.message)
 

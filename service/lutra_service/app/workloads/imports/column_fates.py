@@ -1,4 +1,4 @@
-"""What becomes of each column of a file, in words: nothing leaves without one."""
+"""The use of each column of a file, in words: every column has one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form in which Lutra writes observations, `lutra export` and the REST interface alike: told by its columns."""
+"""The form in which Lutra writes observations, both in `lutra export` and over REST: recognised by its columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the columns of a file mean: settings of the catalogue, metrics, circumstances, or nothing."""
+"""The meaning of a file's columns: settings of the catalogue, metrics, circumstances, or none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Part(BaseModel):
 
 
 class SettingColumn(_Part):
-    """Another name, a unit that the numbers are in, and codes that stand for values."""
+    """Another name, the unit of the numbers, and codes for values."""
 
     setting: str
     unit: str = ""
@@ -93,7 +93,7 @@ def titles_of(rows: Sequence[RawRow]) -> dict[str, RawRow]:
 
 
 def columns(mapping: ColumnMapping, rows: Sequence[RawRow], live: LiveSettings, objective: str) -> Columns:
-    """What each column is: first what the mapping names, then what the catalogue does, then patterns with `*`.
+    """The meaning of each column: first from the mapping, then from the catalogue, then from patterns with `*`.
 
     Raises Broken for columns that are nothing of these, all of them at once.
     """

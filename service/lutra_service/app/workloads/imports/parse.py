@@ -25,7 +25,7 @@ def observations(
     """Each row, parsed and trusted. A row without the objective is a failure, but where Lutra wrote it: a window that
     did not measure it is left out.
 
-    What not every row has of an export is ignored from here on. Raises Broken for all that is wrong at once.
+    Fields of an export that not every row has are ignored from here on. Raises Broken for all faults at once.
     """
     if found.is_export:
         _leave_out_what_some_lack(rows, found)

@@ -1,6 +1,6 @@
 """The public tables: past workloads of several engines that come with a distribution of their own, lutra-public.
 
-What is read here was written by others, as any file that is imported: nothing of a broken one is kept.
+The files come from others, like any file that is imported: nothing of a broken one is stored.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def _history(place: Path, table: Table) -> History:
 
 
 def keep(unit: UnitOfWork, tables: Sequence[Read]) -> list[lessons.Outcome]:
-    """All of them, for every database whose policy lets it learn from others. What is there already stays as it is.
+    """All of them, for every database whose policy lets it learn from others. A table that is already there stays
+    unchanged.
 
     A table that is called as another one of its engine takes its place.
     """

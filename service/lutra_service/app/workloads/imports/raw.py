@@ -1,4 +1,4 @@
-"""What a file of measurements holds before anybody knows what it means: rows of named cells, each with its place."""
+"""The content of a file of measurements before its meaning is known: rows of named cells, each with its place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NoReturn
 from lutra_models.errors import LutraError
 
 MOST_TOLD = 10
-"""Faults of one file that are told each by itself."""
+"""Faults of one file that are reported one by one."""
 
 
 class Broken(LutraError):
@@ -24,7 +24,7 @@ class Broken(LutraError):
 
 
 class Faults:
-    """All that is wrong with a file, so that whoever mends it sees it at once."""
+    """All faults of a file, so that a person sees them at once."""
 
     def __init__(self) -> None:
         self._told: list[str] = []
@@ -32,7 +32,7 @@ class Faults:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """What is refused inside is one of them."""
+        """A refusal inside is added to them."""
         try:
             yield
         except Broken as fault:

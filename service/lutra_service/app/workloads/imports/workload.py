@@ -1,6 +1,6 @@
 """A file of measurements made a past workload: a completed session of a database of its own, and its fitted model.
 
-What later sessions lean on sees it as any other past session. How it is stored is told in this module alone.
+Later sessions learn from an imported workload as from any past session. Its storage is defined only in this module.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ LEAST = 3
 MOST_OPTIONS = 12
 """Texts of a circumstance: more name the row, and teach nothing of the next one."""
 LEAST_VALUE = -1
-"""Of a setting whose catalogue does not tell what the server takes: -1 stands for automatic, and nothing is below."""
+"""For a setting whose catalogue does not give the server's range: -1 means automatic, and smaller values do not exist.
+"""
 AGENT = "import"
 
 
@@ -52,10 +53,10 @@ AGENT = "import"
 class Workload:
     """Measurements of one kind of server under one load. `source` says where they come from, for people.
 
-    An observation has all of its settings and, as its context, all that is known of its circumstances. What varies and
-    may move is learned from as a setting. What varies and cannot move here, a setting or a circumstance, is a covariate
-    of the model. Raises NotEnoughObservations, and InvalidRequest or InvalidReport for more than is kept of any
-    database, for rows that teach nothing, and for a goal against its metric's direction.
+    An observation has all of its settings and, as its context, all its known circumstances. A varying setting that may
+    move is learned as a setting. A varying setting or circumstance that cannot move here is a covariate of the model.
+    Raises NotEnoughObservations, and InvalidRequest or InvalidReport for more than the limits of a database, for rows
+    that teach nothing, and for a goal against its metric's direction.
     """
 
     name: str
@@ -125,7 +126,7 @@ class Workload:
 
     @property
     def load(self) -> dict[str, Value]:
-        """Of these, what is no fact of the server."""
+        """Those of them that are not facts of the server."""
         return {n: v for n, v in self.constant.items() if n not in FACTS}
 
     @cached_property
@@ -133,7 +134,7 @@ class Workload:
         return [o.context or {} for o in self.observations]
 
     def fates(self, ignored: Mapping[str, str]) -> Fates:
-        """What becomes of each column; `ignored` are those that were not read, each with the reason."""
+        """The use of each column; `ignored` are those that were not read, each with the reason."""
         moved, fixed = (tuple(k.name for k in knobs) for knobs in (self.knobs, self.covariates))
         constant = (*sorted(self.names - self.varying), *self.constant)
         metrics = dict.fromkeys(m for o in self.observations for m in (*o.metrics, *o.bounds))
@@ -158,7 +159,7 @@ class Workload:
 
     @property
     def context(self) -> dict[str, Value]:
-        """What the whole of it was measured under."""
+        """The circumstances that all of it has in common."""
         return {**self.server.circumstances, **self.load}
 
     def under(self, observation: Observation) -> dict[str, Value]:
@@ -195,12 +196,14 @@ def sampled(observations: Sequence[Observation], objective: Objective, most: int
 
 
 def question(workload: Workload) -> Document:
-    """What a worker is asked to fit."""
+    """The fit that a worker is asked for."""
     return lessons.request(serial.history_to_dict(history(workload, workload.context)))
 
 
 def history(workload: Workload, context: Mapping[str, Value]) -> History:
-    """What its model is fitted to. A setting's range holds all that was measured, as nothing is proposed from it."""
+    """The history to which its model is fitted. A setting's range includes all measured values, because nothing is
+    proposed from it.
+    """
     seen = sampled(workload.observations, workload.objective, MODELLED)
     knobs = [_holding(knob, [o.configuration[knob.name] for o in seen]) for knob in workload.knobs]
     rows = [replace(o, configuration=_beside(o), context=None) for o in seen]

@@ -1,4 +1,4 @@
-"""What is read from a server at every sample: one file per subject, one line here."""
+"""The readings of every sample: one file per subject, one line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients asked for, by kind, and what that meant for the storage engines."""
+"""The clients' requests by kind, and the resulting work of the storage engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells an outage, a danger or who may come in: collectors beside the server's own counters."""
+"""Signs of an outage, a danger or an access fault: collectors beside the server's own counters."""
 
 from __future__ import annotations
 

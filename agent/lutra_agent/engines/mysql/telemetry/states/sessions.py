@@ -1,4 +1,4 @@
-"""Who waits for a lock of the server, for one of a table, or for a replica, as each session says of itself.
+"""Waits for a server lock, for a table lock or for a replica, as each session reports them.
 
 A lock that nobody lets go of hangs every session behind it, and the server counts none of them until they are through.
 """

@@ -1,5 +1,5 @@
-"""What tables themselves hold in store: counters that end with their column's type, engines without transactions, rows
-that no key names.
+"""The state of tables themselves: counters near the end of their column's type, engines without transactions, rows that
+no key names.
 """
 
 from __future__ import annotations

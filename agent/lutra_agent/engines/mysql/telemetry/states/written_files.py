@@ -1,4 +1,4 @@
-"""What MySQL writes to its binary log. MariaDB counts that among its status variables."""
+"""The volume that MySQL writes to its binary log. MariaDB counts it among its status variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What sessions and the planner may and must do, and what watches them: collectors beside the server's own counters."""
+"""Rights and duties of sessions and the planner, and the instruments that watch them: collectors beside the server's
+own counters.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What performance_schema watches, where it is on: how large a share of its instruments, and waits one by one."""
+"""The coverage of performance_schema, if it is on: the share of its instruments, and waits one by one."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from lutra_agent.engines.postgresql.telemetry.ages.sampler import Looks
 
 FEWEST_SAMPLES = 20
 MOST_OF_SEVERAL = 0.002
-"""Where more of the transactions that were seen to end had several statements, only the ages speak for all."""
+"""The share of multi-statement transactions among those seen to end, above which only the ages represent all."""
 
 
 def p99(before: Looks, after: Looks, transactions: float, window_s: float) -> Percentile | None:
-    """None where too few ended in the window or too little was seen of them. `transactions` are all but the agent's."""
+    """None if too few transactions ended in the window, or too few samples saw them. `transactions` excludes the agent's."""
     samples, several = after.samples - before.samples, after.several - before.several
     if samples < FEWEST_SAMPLES:
         return None

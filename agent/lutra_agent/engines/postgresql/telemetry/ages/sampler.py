@@ -16,7 +16,7 @@ from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.log_throttle import LogThrottle
 
 MOST_OF_A_CORE = 0.003
-"""What the thread may take: where one look is dear, it looks less often."""
+"""The thread's share of time: if one sample is expensive, it takes fewer."""
 SHORTEST_S, LONGEST_S = 0.05, 1.0
 AGAIN_S = 5.0
 """After a failure."""

@@ -17,7 +17,7 @@ from lutra_agent.engines.postgresql.telemetry.ages.bins import ENDS_MS, MIDDLES_
 SIGMAS = (0.1, 0.18, 0.3, 0.5, 0.75, 1.1)
 """Of the logarithm of a duration."""
 USUAL_SIGMA, DOUBT = 0.5, 0.7
-"""What is believed of it beforehand: its logarithm is normal, with this deviation."""
+"""The prior: its logarithm is normal, with this deviation."""
 FAR, FAR_SIGMA = 0.002, 1.2
 """A share of the transactions may be anywhere, so that what was seen there finds something to grow from."""
 COARSE, FINE = 2.0, 1.25

@@ -1,4 +1,4 @@
-"""What is read from PostgreSQL at every sample: a line here for each collector."""
+"""The readings of every sample of PostgreSQL: a line here for each collector."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ class Collector:
     """`queries` maps the first major version that a query works on to the query, or to None where the view is gone.
 
     Every column is a counter that only grows, except those in `gauges` and in `texts`, which are names of objects; a
-    column named `epoch` changes with a reset. `right` is a condition in SQL without which the account may not read it,
-    and is not asked to: `grant` is what gives it, to be pasted with the account's name. What changes seldom is read
-    every `every_s`, and kept until then.
+    column named `epoch` changes with a reset. `right` is a condition in SQL; without it the account may not read the
+    columns, and does not try to. `grant` is the missing grant, to be pasted with the account's name. Values that change
+    seldom are read every `every_s`, and kept until then.
     """
 
     name: str

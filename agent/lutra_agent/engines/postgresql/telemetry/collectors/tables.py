@@ -1,11 +1,11 @@
-"""What pg_stat_user_tables shows of the agent's database: scans, dead rows, vacuums.
+"""The readings of pg_stat_user_tables for the agent's database: scans, dead rows, vacuums.
 
-`behind` counts the tables with more than twice the dead rows at which autovacuum comes, those left out whose owner set
-that for the table itself; `unanalyzed` those whose size the server does not know yet. `bare_rows` are rows that scans
-of whole tables read in large tables without an index, their primary key aside, and `bare_share` is their share of all
-since the statistics began; with a table more or less of this kind the counters begin again. Temporary tables are left
-out: they come and go with their sessions. The view's own functions are asked, as it joins the indexes of every table
-for each question.
+`behind` counts the tables with more than twice the dead rows at which autovacuum starts, except those whose owner set
+that for the table itself. `unanalyzed` counts those whose size the server does not know yet. `bare_rows` are rows that
+scans of whole tables read in large tables without an index, apart from their primary key, and `bare_share` is their
+share of all since the statistics began. The counters start again when the number of such tables changes. Temporary
+tables are left out: they come and go with their sessions. The collector calls the view's own functions, because the
+view joins the indexes of every table for each query.
 
 `off` counts the tables of the database for which autovacuum is switched off by their own storage parameter. Those of
 them that are past the dead rows at which it would come are `off_behind`: `off_dead_rows` in all, and `off_names` names

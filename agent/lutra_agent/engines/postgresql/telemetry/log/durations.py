@@ -24,7 +24,7 @@ CLOCK_MS = 1.0
 
 @dataclass(frozen=True)
 class Durations:
-    """All that the log told since the agent began: how many each range stands for, and of how many lines."""
+    """All durations in the log since the agent began: the count of each range, and the number of lines."""
 
     logged: Logged
     masses: tuple[float, ...]
@@ -33,7 +33,7 @@ class Durations:
 
 @dataclass
 class Open:
-    """A transaction of which the log has not told the end; `ahead_ms` went into parsing and binding its statement.
+    """A transaction whose end is not in the log yet; `ahead_ms` went into parsing and binding its statement.
 
     Its `steps` so far took `spent_ms`, all together.
     """
@@ -47,7 +47,7 @@ class Open:
 
 @dataclass
 class Between:
-    """What clients take from one step of a transaction to the next, where that is too short for the log's clock.
+    """The clients' time between two steps of a transaction, if it is too short for the log's clock.
 
     A difference of two of its times is off by up to a millisecond in either direction, and right on average.
     """
@@ -56,7 +56,7 @@ class Between:
     gaps: int = 0
 
     def whole_ms(self, told_ms: float, spent_ms: float, gaps: int) -> float:
-        """How long a transaction took, of which the clock told `told_ms` and whose steps took `spent_ms`."""
+        """The duration of a transaction, from `told_ms` by the log's clock and `spent_ms` of its steps."""
         if told_ms - spent_ms > 2 * CLOCK_MS:
             return told_ms
         self.ms += told_ms - spent_ms

@@ -1,4 +1,4 @@
-"""What was appended to a log since it was read last, across rotations."""
+"""The text appended to a log since it was read last, across rotations."""
 
 from __future__ import annotations
 

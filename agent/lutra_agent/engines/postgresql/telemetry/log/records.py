@@ -47,7 +47,7 @@ ESCAPES = {
     "%": "%",
     "q": "",
 }
-"""What a session's line begins with, by `log_line_prefix`, where no client chooses it. All others may hold anything."""
+"""The beginning of a session's line by `log_line_prefix`, if no client chooses it. All others may hold anything."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ class Duration:
 
 
 def parser(form: str, prefix: str, bare: bool) -> Parse:
-    """For lines of a format. With `bare` a duration without its statement is nobody's: log_duration wrote it."""
+    """For lines of a format. With `bare`, a duration without its statement belongs to no session: log_duration wrote
+    it.
+    """
     fields_of = {"jsonlog": _json_fields, "csvlog": _csv_fields}.get(form)
     return _plain(prefix, bare) if fields_of is None else _fielded(fields_of, bare)
 
@@ -157,7 +159,7 @@ def _plain(prefix: str, bare: bool) -> Parse:
 
 
 class Begin:
-    """What stands before the message of a line. Where a client's names are in it, the line must be clear.
+    """The part of a line before its message. If it contains a client's names, the line must be clear.
 
     Such a name may look like all that follows it. So a line counts only where it holds one severity, and each time and
     process in it could be read in one way. Takes a time linear in the line's length.

@@ -48,7 +48,7 @@ class Logged:
         return min((f for f in (self.all_from, self.sampled_from) if f is not None), default=None)
 
     def weight(self, ms: float) -> float:
-        """For how many statements of this duration one line stands."""
+        """The number of statements of this duration that one line represents."""
         if self.all_from is not None and ms >= self.all_from:
             return 1.0
         rate = self.statement_rate if self.sampled_from is not None and ms >= self.sampled_from else 0.0

@@ -1,4 +1,4 @@
-"""What is true of the server at a moment, beside what it counts: limits, roles, files, rights, versions."""
+"""A server's state at a moment, beside its counters: limits, roles, files, rights, versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may come in by which way, and who has come: pg_hba.conf as the server reads it, and the clients of now.
+"""Allowed and actual access: pg_hba.conf as the server reads it, and the current clients.
 
 A rule counts as remote where its addresses are not the host's own. Of clients, those with an address of the internet
 count apart from those of private networks.

@@ -1,4 +1,4 @@
-"""What autovacuum, indexes, sequences and roles leave behind, by the catalogue and its counters."""
+"""The traces of autovacuum, indexes, sequences and roles, from the catalogue and its counters."""
 
 from __future__ import annotations
 

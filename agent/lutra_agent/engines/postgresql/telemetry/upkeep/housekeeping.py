@@ -1,4 +1,4 @@
-"""What pg_stat_user_tables shows of the agent's database: tables that autovacuum leaves out, and old statistics.
+"""The readings of pg_stat_user_tables for the agent's database: tables that autovacuum leaves out, and old statistics.
 
 A table has `stale` statistics where more than half of its rows, and 10,000, were changed since it was analyzed, which
 was before the last minute and a half: a session counts what it changed up to a minute later;

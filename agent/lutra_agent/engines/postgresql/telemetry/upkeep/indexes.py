@@ -1,11 +1,11 @@
 """pg_index of the agent's database: indexes that are invalid, double or unused, and scans that miss one.
 
-A table is large from 10,000 rows on. `foreign_key_share` is the share of all rows read by scans of whole tables that
-large tables with a foreign key have which no index begins with; `used_share` that of large tables whose indexes serve
-more often than the table is read whole: both since the statistics began. `foreign_key_rows` and `used_rows` count these
-rows, anew where a table more or less is of the kind. `rows_a_scan` is of the table whose scans read most. `unused`
-indexes are of tables that are read by other indexes and written. Of each kind the three largest, or most
-read, are named.
+A table is large from 10,000 rows on. Both shares are since the statistics began. `foreign_key_share` is the share of
+rows read by scans of whole large tables with a foreign key that begins no index, among all such rows. `used_share` is
+that of large tables whose indexes are used more often than the table is scanned as a whole. `foreign_key_rows` and
+`used_rows` count these rows, and start again when the number of such tables changes. `rows_a_scan` is of the table
+whose scans read most. `unused` indexes are of tables that are read by other indexes and written. Of each kind the three
+largest, or most read, are named.
 """
 
 from __future__ import annotations

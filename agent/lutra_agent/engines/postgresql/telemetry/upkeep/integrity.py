@@ -1,4 +1,4 @@
-"""What keeps rows right in the agent's database: triggers that are off, constraints that were never checked, keys.
+"""The integrity of rows in the agent's database: triggers that are off, constraints that were never checked, keys.
 
 `unchecked` are tables whose foreign keys nobody checks, as their own triggers are off. `unidentified` are tables that a
 publication has updates or deletes of, and that have nothing to tell a row by: the server refuses both.

@@ -1,7 +1,7 @@
 """pg_db_role_setting: what is set for a role or a database, and so hides the server's value from its sessions.
 
-Counted are planner switches that are off, costs and limits far from any that serve, and statements that are all logged.
-Sizes are in bytes and times in milliseconds; a value that is nobody's is 0.
+It counts planner switches that are off, costs and limits far from any useful value, and statements that are all logged.
+Sizes are in bytes and times in milliseconds; a value that no role has is 0.
 """
 
 from __future__ import annotations

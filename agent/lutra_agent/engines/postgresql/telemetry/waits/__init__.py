@@ -1,4 +1,4 @@
-"""What sessions wait for, what holds them up, and what runs and watches beside them."""
+"""Waits of sessions, their causes, and the programs that run and watch beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who holds others up: how many wait for a lock and for how long, behind how many that wait for nobody themselves.
+"""Blockers: the number and duration of waits for a lock, and the number of sessions that block without waiting.
 
 `longest_object_wait_s` leaves out advisory locks, which applications wait for by their own design. `advisory_holders`
 are roots that idle without a transaction and hold an advisory lock of their session, and `behind_advisory` those that

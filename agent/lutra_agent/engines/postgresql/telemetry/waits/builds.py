@@ -1,4 +1,4 @@
-"""What writes temporary files beside queries, and looks up of subtransactions."""
+"""Work that writes temporary files beside queries, and look-ups of subtransactions."""
 
 from __future__ import annotations
 

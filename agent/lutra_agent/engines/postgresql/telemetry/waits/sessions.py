@@ -1,7 +1,8 @@
 """pg_stat_activity: how long sessions idle in a transaction, and what the others wait for: a row, a latch, an
 extension that asks another server. `statement_s` is the age of the oldest statement that runs, upkeep aside.
 
-A latch is a lightweight lock; its names changed with version 13, and are told apart by what both spellings share.
+A latch is a lightweight lock; its names changed with version 13, and are recognised by the part that both spellings
+share.
 """
 
 from __future__ import annotations

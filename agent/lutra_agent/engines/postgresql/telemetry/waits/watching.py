@@ -1,4 +1,4 @@
-"""What watching costs and what it leaves out: plug-ins that are loaded, and the server's own log files."""
+"""The cost of monitoring and its gaps: plug-ins that are loaded, and the server's own log files."""
 
 from __future__ import annotations
 
