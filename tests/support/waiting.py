@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -34,7 +35,10 @@ def until_done(read: Callable[[], T], done: Callable[[T], bool]) -> T:
     Raises:
         AssertionError: nothing changed within `PATIENCE_S`.
     """
-    found = read()
-    while not done(found):
-        (found,) = until(lambda last=found: (now,) if (now := read()) != last else None)
+
+    def moved(last: T) -> bool:
+        return read() != last
+
+    while not done(found := read()):
+        until(partial(moved, found))
     return found
