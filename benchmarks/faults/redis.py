@@ -96,6 +96,16 @@ def unread(scene: Scene) -> None:
     scene.ends.callback(client.close)
 
 
+def published_in_vain(scene: Scene) -> None:
+    """A subscriber that reads nothing of what is published for it."""
+    scene.sql("CONFIG SET client-output-buffer-limit 'pubsub 0 0 0'")
+    client = dialled(scene)
+    client.sendall(b"SUBSCRIBE news\r\n")
+    scene.ends.callback(client.close)
+    time.sleep(1)
+    scene.sql('EVAL \'for i = 1, 2000 do redis.call("PUBLISH", "news", string.rep("x", 10000)) end\' 0')
+
+
 def watched(scene: Scene) -> None:
     """Somebody watches every command, and reads what comes."""
     client = dialled(scene)
@@ -386,6 +396,15 @@ FAULTS: tuple[Fault, ...] = (
         {"maxclients": "100"},
         idle(80),
         seconds=LOOK_S,
+    ),
+    Fault(
+        "a subscriber reads nothing",
+        "work",
+        causes("subscribers_stuck", "subscribers_slow"),
+        make=published_in_vain,
+        treat=lambda scene, finding: scene.sql(finding.statements[1]),
+        server="valkey",
+        seconds=30,
     ),
     Fault("somebody guesses passwords", "safety", causes("logins_refused"), make=guesses, treatable=False, seconds=30),
     # data in danger

@@ -63,6 +63,8 @@ def _row(row: SymptomRow, engines: Sequence[str]) -> Iterator[str]:
         yield f"- a note from {row.noted:g} on"
     if row.follows:
         yield f"- may come of {', '.join(f'`{n}`' for n in row.follows)}"
+    if row.said_by:
+        yield f"- not shown while {' or '.join(f'`{n}`' for n in row.said_by)} shows, which says the same and more"
     if row.memory_short:
         yield "- while it shows, no setting that takes more memory is raised"
     condition = "" if row.given.text == "1" else f", where `{row.given}`"

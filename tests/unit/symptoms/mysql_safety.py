@@ -309,9 +309,11 @@ MYSQL_SAFETY = (
             {"table_engines.myisam": 2, "table_engines.aria": 1, "myisam.key_write_requests": 0},
             {"table_engines.myisam": 0, "table_engines.aria": 0},
             [{"myisam.key_write_requests": 7200}],
-            says="no transactions: 3 (2 of MyISAM, 1 of Aria)",
+            says=f"no transactions: 3 (2 of MyISAM, 1 of Aria{told})",
+            texts=texts,
         )
         for of in BOTH
+        for texts, told in (({}, ""), ({"table_engines.names": "shop.orders"}, "; such as shop.orders"))
     ),
     *(
         Case(
@@ -319,9 +321,11 @@ MYSQL_SAFETY = (
             of(),
             {"auto_increment.used_share": 0.98, "auto_increment.near_end": 2},
             {"auto_increment.used_share": 0.74},
-            says="has used 98 % of the numbers of its type; tables with three quarters used: 2.",
+            says=f"has used 98 % of the numbers of its type; tables with three quarters used: 2{told}.",
+            texts=texts,
         )
         for of in BOTH
+        for texts, told in (({}, ""), ({"auto_increment.near_end_names": "shop.orders"}, " (shop.orders)"))
     ),
     *(
         Case(
