@@ -99,7 +99,7 @@ def test_a_statistics_reset_costs_what_it_counts_for_one_window_and_is_named(pos
 
     found = until(reset)
     assert found is not None
-    assert {problem.partition(":")[0] for problem in found.problems} <= {"database", "tables"}
+    assert {problem.partition(":")[0] for problem in found.problems} <= {"database", "tables", "catalogs"}
     assert "database.xact_commit_per_s" not in found.rates
     assert "wal.bytes_per_s" in found.rates
     assert "tps" not in engine.telemetry.targets(found.before, found.after).metrics

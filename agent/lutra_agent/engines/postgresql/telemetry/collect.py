@@ -9,8 +9,8 @@ from functools import partial
 from lutra_agent.engines.common.answers import Attempts, reading
 from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.engines.postgresql.server.connect import Connection
-from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.counters import COLLECTORS
 from lutra_agent.engines.postgresql.telemetry.states import STATES
 from lutra_agent.engines.postgresql.telemetry.upkeep import UPKEEP
 from lutra_agent.engines.postgresql.telemetry.waits import WAITS
@@ -78,4 +78,5 @@ class Collect:
         names, values = self._connection.named_row(query)
         row = dict(zip(names, values, strict=True))
         epoch = row.pop("epoch", None)
-        return reading(row, collector.gauges, epoch, collector.texts)
+        gauges = frozenset(row) if collector.gauges is None else collector.gauges
+        return reading(row, gauges, epoch, collector.texts)

@@ -9,7 +9,7 @@ belongs to, or refers to. Of each kind the worst three tables are named.
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
 
 ANALYZED = "coalesce(pg_stat_get_last_analyze_time(oid), pg_stat_get_last_autoanalyze_time(oid)) IS NOT NULL"
 ANALYZED_BEFORE = """greatest(pg_stat_get_last_analyze_time(oid), pg_stat_get_last_autoanalyze_time(oid))
@@ -41,18 +41,7 @@ HOUSEKEEPING = Collector(
     "housekeeping",
     "pg_stat_user_tables by what autovacuum leaves",
     {12: QUERY},
-    gauges=frozenset(
-        {
-            "own_late",
-            "own_late_dead",
-            "stale",
-            "never_analyzed",
-            "unlogged",
-            "unlogged_rows",
-            "unlogged_linked",
-            "largest_rows",
-        }
-    ),
+    gauges=None,
     texts=frozenset({"own_late_name", "stale_name", "never_analyzed_name", "unlogged_name", "unlogged_linked_name"}),
     every_s=60.0,
 )

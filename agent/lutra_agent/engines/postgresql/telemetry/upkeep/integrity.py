@@ -6,7 +6,7 @@ publication has updates or deletes of, and that have nothing to tell a row by: t
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
 
 IN_SCHEMA = """ OR EXISTS (SELECT FROM pg_publication_namespace n JOIN pg_publication p ON p.oid = n.pnpubid
 WHERE n.pnnspid = c.relnamespace AND (p.pubupdate OR p.pubdelete))"""
@@ -36,7 +36,7 @@ INTEGRITY = Collector(
     "integrity",
     "pg_trigger, pg_constraint and pg_publication",
     {12: QUERY.format(in_schema=""), 15: QUERY.format(in_schema=IN_SCHEMA)},
-    gauges=frozenset({"not_valid", "without_key", "unidentified", "unchecked", "triggers_off"}),
+    gauges=None,
     texts=frozenset({"unidentified_name", "unchecked_name", "not_valid_name", "without_key_name", "triggers_off_name"}),
     every_s=60.0,
 )

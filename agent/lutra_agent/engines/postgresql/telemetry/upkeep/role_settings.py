@@ -6,7 +6,7 @@ Sizes are in bytes and times in milliseconds; a value that no role has is 0.
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
 
 ODD = """(name = 'random_page_cost' AND NOT number BETWEEN 0.5 AND 20)
 OR (name = 'seq_page_cost' AND NOT number BETWEEN 0.05 AND 10)
@@ -59,20 +59,7 @@ ROLE_SETTINGS = Collector(
     "role_settings",
     "pg_db_role_setting",
     {12: QUERY},
-    gauges=frozenset(
-        {
-            "kept",
-            "switches_off",
-            "odd",
-            "least_work_mem",
-            "most_work_mem",
-            "statement_ms",
-            "lock_ms",
-            "idle_ms",
-            "logged",
-            "commits_not_safe",
-        }
-    ),
+    gauges=None,
     texts=frozenset({"plan_names"}),
     every_s=60.0,
 )

@@ -7,7 +7,7 @@ account may not read some of them, and none of the others is half used, the shar
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
 
 MAY = "has_sequence_privilege(seqrelid, 'USAGE, SELECT')"
 ENDS = """CASE t.typname WHEN 'int2' THEN 32767 WHEN 'int4' THEN 2147483647 ELSE q.seqmax END"""
@@ -31,7 +31,7 @@ WHERE q.seqincrement > 0 AND NOT q.seqcycle AND q.seqrelid <> ALL (ARRAY(SELECT 
 WHERE l.relation IS NOT NULL
 AND l.mode IN ('ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')))) every_one""",  # noqa: S608
     },
-    gauges=frozenset({"used_share", "half_used"}),
+    gauges=None,
     texts=frozenset({"fullest_name"}),
     right=f"NOT EXISTS (SELECT FROM pg_sequence) OR EXISTS (SELECT FROM pg_sequence WHERE {MAY})",  # noqa: S608
     grant="GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO {account};",

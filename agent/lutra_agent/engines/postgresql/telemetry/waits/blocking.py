@@ -10,7 +10,7 @@ wait behind one of them. A prepared transaction blocks as process 0. No more tha
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
 
 QUERY = """WITH every_lock AS MATERIALIZED (SELECT * FROM pg_locks WHERE NOT fastpath),
 locks AS MATERIALIZED (SELECT * FROM every_lock WHERE NOT granted),
@@ -51,25 +51,6 @@ BLOCKING = Collector(
     "blocking",
     "pg_blocking_pids",
     {12: QUERY.format(since="a.query_start"), 14: QUERY.format(since=WAITSTART)},
-    gauges=frozenset(
-        {
-            "waiting",
-            "longest_wait_s",
-            "longest_object_wait_s",
-            "holders",
-            "idle_holders",
-            "prepared_holders",
-            "advisory_holders",
-            "advisory_idle_s",
-            "behind_advisory",
-            "behind_advisory_s",
-            "crowded",
-            "oldest_holder_s",
-            "entries",
-            "relations",
-            "exclusive",
-            "behind_exclusive",
-        }
-    ),
+    gauges=None,
     texts=frozenset({"advisory_names", "crowd_holder"}),
 )

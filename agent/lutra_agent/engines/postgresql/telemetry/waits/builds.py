@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
 
 BUILDS = Collector(
     "builds",
@@ -11,7 +11,7 @@ BUILDS = Collector(
         12: """SELECT (SELECT count(*) FROM pg_stat_progress_create_index)
 + (SELECT count(*) FROM pg_stat_progress_cluster) AS running""",
     },
-    gauges=frozenset({"running"}),
+    gauges=None,
 )
 
 SUBTRANSACTIONS = Collector(

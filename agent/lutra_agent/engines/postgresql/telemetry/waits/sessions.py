@@ -7,7 +7,7 @@ share.
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
 
 LATCHES = {
     "latch_wal": "'%wal%insert%', '%walwrite%'",
@@ -44,18 +44,5 @@ AND query !~* '{UPKEEP}')), 0) AS statement_s,
 {BY_LATCH}
 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()""",  # noqa: S608
     },
-    gauges=frozenset(
-        {
-            "idle_in_transaction",
-            "idle_in_transaction_s",
-            "waiting_row",
-            "queueing_row",
-            "waiting_table",
-            "waiting_advisory",
-            "waiting_commit_delay",
-            "waiting_extension",
-            "statement_s",
-            *LATCHES,
-        }
-    ),
+    gauges=None,
 )

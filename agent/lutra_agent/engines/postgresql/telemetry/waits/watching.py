@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collector import Collector
 
 LOADED = "concat_ws(',', current_setting('shared_preload_libraries'), current_setting('session_preload_libraries'))"
 
@@ -31,19 +31,7 @@ coalesce((audit ~* '(all|read|write)')::int, 0) AS audited,
 (current_setting('log_destination') = '')::int AS log_nowhere
 FROM (SELECT {LOADED} AS loaded) l, (SELECT {SETTINGS} FROM (SELECT pg_show_all_settings() AS s OFFSET 0) each) k""",  # noqa: S608
     },
-    gauges=frozenset(
-        {
-            "statements_loaded",
-            "plans",
-            "plans_ms",
-            "plans_analyze",
-            "plans_share",
-            "statements_kept",
-            "statements_nested",
-            "audited",
-            "log_nowhere",
-        }
-    ),
+    gauges=None,
     right="pg_has_role('pg_read_all_settings', 'USAGE')",
     grant="GRANT pg_monitor TO {account};",
 )
@@ -56,7 +44,7 @@ SERVER_LOG = Collector(
 coalesce(extract(epoch FROM clock_timestamp() - min(modification)), 0) AS oldest_s FROM pg_ls_logdir()
 WHERE current_setting('logging_collector') = 'on'""",
     },
-    gauges=frozenset({"bytes", "files", "largest_bytes", "oldest_s"}),
+    gauges=None,
     right="has_function_privilege('pg_ls_logdir()', 'EXECUTE')",
     grant="GRANT pg_monitor TO {account};",
     every_s=60.0,

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Collector:
     """`queries` maps the first major version that a query works on to the query, or to None where the view is gone.
 
-    Every column is a counter that only grows, except those in `gauges` and in `texts`, which are names of objects; a
-    column named `epoch` changes with a reset. `right` is a condition in SQL; without it the account may not read the
-    columns, and does not try to. `grant` is the missing grant, to be pasted with the account's name. Values that change
-    seldom are read every `every_s`, and kept until then.
+    Every column is a counter that only grows, except those in `gauges` (None: all are gauges) and in `texts`, which are
+    names of objects; a column named `epoch` changes with a reset. `right` is a condition in SQL; without it the account
+    may not read the columns, and does not try to. `grant` is the missing grant, to be pasted with the account's name.
+    Values that change seldom are read every `every_s`, and kept until then.
     """
 
     name: str
     view: str
     queries: Mapping[int, str | None]
-    gauges: frozenset[str] = field(default_factory=frozenset)
-    texts: frozenset[str] = field(default_factory=frozenset)
+    gauges: frozenset[str] | None = frozenset()
+    texts: frozenset[str] = frozenset()
     right: str = ""
     grant: str = ""
     every_s: float = 0.0
