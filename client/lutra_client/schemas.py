@@ -1,4 +1,4 @@
-"""What the service takes and answers; a moment is a datetime. Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."""
+"""The requests and answers of the service; a moment is a datetime. Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."""
 
 # ruff: noqa: E501
 

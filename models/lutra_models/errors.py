@@ -226,7 +226,7 @@ class DecisionCode(FailureCode):
 
 
 class Party(StrEnum):
-    """The party that ended something. The agent also stands in for its guards and its server."""
+    """The party that ended something. The agent represents its guards and its server as well."""
 
     AGENT = "agent"
     SERVICE = "service"

@@ -141,7 +141,7 @@ class DatabaseConfig(Section):
         return self.by_socket or self.tls_ca is not None
 
     def password(self) -> str | None:
-        """Raises LoginRefused if the file contains none. The file is read at each connection, because it may be replaced."""
+        """Raises LoginRefused if the file contains none. Each connection reads the file, because it may be replaced."""
         try:
             return secret(self.password_file)
         except ConfigError as error:

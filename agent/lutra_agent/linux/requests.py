@@ -6,11 +6,11 @@
 |----------|------|
 | `set`    | make the value active |
 | `keep`   | make the value last over a reboot |
-| `forget` | let none last |
-| `probe`  | tell which settings this host has and takes |
-| `loaded` | tell which allocator the named unit's process has loaded |
+| `forget` | remove the lasting value |
+| `probe`  | report which settings this host has and accepts |
+| `loaded` | report which allocator the named unit's process has loaded |
 | `reload` | make systemd read its files again |
-| `boot`   | make active what lasts and is no sysctl, at the host's start |
+| `boot`   | make lasting values outside sysctl active, at the host's start |
 """
 
 from __future__ import annotations

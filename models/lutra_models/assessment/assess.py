@@ -53,7 +53,7 @@ def assess(
     """The evidence of `diagnosis`, made under the live settings, and of the rules, within the operator's `policy`.
 
     `began` are the settings from before the first change on Lutra's advice; by default the live ones. The risks of the
-    symptoms `accepted` are a person's choice: they are no findings, and the settings of their cures count as set on
+    symptoms `accepted` are a person's choice: they are not findings, and the settings of their cures count as set on
     purpose. Raises InvalidConfiguration if the server reports an invalid value.
     """
     symptoms = [s for s in diagnosis.symptoms if s.name not in accepted]

@@ -1,8 +1,8 @@
 """The next step on a live database, where a person approves each one and clients notice what it does.
 
-The order: a return to known settings that are better than the current ones at comparable load; the evidence; changes
-that are probably better by the model of this database and its past workloads; within the session's budget, a trial to
-learn; nothing. They are never combined. Shapes: m candidates, k knobs.
+The steps by priority: first, a return to known settings that are better than the current ones at comparable load. Then
+the evidence, and changes that are probably better by the model of this database and its past workloads. Within the
+session's budget, a trial to learn. Otherwise, nothing. They are never combined. Shapes: m candidates, k knobs.
 """
 
 from __future__ import annotations

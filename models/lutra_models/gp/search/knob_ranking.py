@@ -5,6 +5,7 @@
 - Relevance by the fitted length-scales (ARD).
 - Permutation: how far the posterior's mean at the rows moves when a knob's columns are shuffled among them; steadier
   than the path in the PKU study (Zhang et al., VLDB 2022).
+
 Shapes: n rows, k knobs, d features.
 """
 

@@ -55,5 +55,5 @@ def strengths(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, 
 
 
 def read(document: Mapping[str, Any]) -> Circumstances:
-    """What `to_dict` wrote."""
+    """The value that `to_dict` wrote."""
     return Circumstances(**document)

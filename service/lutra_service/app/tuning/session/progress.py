@@ -1,4 +1,4 @@
-"""Where a session stands."""
+"""The progress of a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORT = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a session stands."""
+    """The progress of a session."""
 
     session: Session
     message: str
