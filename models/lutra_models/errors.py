@@ -132,7 +132,7 @@ class FailureCode(StrEnum):
 
     @property
     def is_about_values(self) -> bool:
-        """Whether the same settings meet it again on the same server: they count as turned down."""
+        """Whether the same settings meet it again on the same server: they count as declined."""
         return _Means.SAME_AGAIN in self.means
 
     @property

@@ -88,7 +88,7 @@ class ServiceConfig(Section):
     ca_file: OptionalPath = None
 
     def token(self) -> str:
-        """From the environment, else from `token_file`. Raises ConfigError where neither gives one.
+        """From the environment, else from `token_file`. Raises ConfigError if neither gives one.
 
         A text that no header can hold is refused here: what would send it names it whole in its complaint.
         """

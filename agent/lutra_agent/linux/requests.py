@@ -39,7 +39,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Request:
-    """One step. `disk` is the data disk's id, empty where the setting is none of a disk's, or the disk is not known;
+    """One step. `disk` is the data disk's id, empty if the setting is none of a disk's, or the disk is not known;
     `process` is the number of the database server's.
     """
 

@@ -102,7 +102,7 @@ def _hope(middle: float, error: float, rounds: int, budget: int) -> float:
 
 
 def log_ratios(challenger: Sequence[float], reference: Sequence[float], goal: Goal) -> list[float]:
-    """Above 0 where the challenger is better. No reading of a pair counts as less than a thousandth of the other."""
+    """Above 0 if the challenger is better. No reading of a pair counts as less than a thousandth of the other."""
     sign = 1.0 if goal == "maximize" else -1.0
     return [sign * _log_ratio(c, r) for c, r in zip(challenger, reference, strict=True)]
 

@@ -22,7 +22,7 @@ from lutra_models.knobs import Choice, Configuration, Knob
 
 
 def shortfall(learned: Learned, codes: Array) -> Array:
-    """(m,) 0 where codes (m, k) are safe, else by how much their log probability of being safe falls short (< 0)."""
+    """(m,) 0 if codes (m, k) are safe, else by how much their log probability of being safe falls short (< 0)."""
     history, gp, options = learned.history, learned.wary, learned.options.safety
     reference = history.current or history.observations[0].configuration
     slack = options.tolerance / gp.transform.scale if gp.transform.log else 0.1

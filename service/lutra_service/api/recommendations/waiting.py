@@ -14,7 +14,7 @@ from lutra_service.db.store import Store
 
 
 async def wait_until(store: Store, notifier: Notifier, id_: str, until: Until, seconds: float) -> Recommendation | None:
-    """The recommendation once it came so far; None where the time is over before."""
+    """The recommendation once it came so far; None if the time is over before."""
 
     def look() -> Recommendation | None:
         found = store.read(lambda unit: unit.recommendations.get(id_))
@@ -28,7 +28,7 @@ async def wait_for_next(
 ) -> Recommendation | None:
     """The one that `ask` gives when `before` has ended, computed where the time allows it.
 
-    None where `before` has not ended in time.
+    None if `before` has not ended in time.
     """
     deadline = asyncio.get_running_loop().time() + seconds
     if await wait_until(store, notifier, before, "ended", seconds) is None:

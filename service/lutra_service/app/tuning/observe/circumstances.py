@@ -20,7 +20,7 @@ from lutra_service.db.store import UnitOfWork
 @dataclass(frozen=True)
 class Circumstances:
     """`context` is what the agent reports of the load, `offered` the load itself by metric, `strengths` are those of
-    the symptoms by name; None where nobody asked.
+    the symptoms by name; None if nobody asked.
     """
 
     settings: str
