@@ -92,7 +92,7 @@ class Asked(Protocol[P, T, R]):
 
 
 class _Method(Generic[P, T]):
-    """`blocking` and `awaiting` are what the answer comes in from each client, None where it comes as it is."""
+    """`blocking` and `awaiting` are what the answer comes in from each client, None if it comes as it is."""
 
     blocking: ClassVar[Any] = None
     awaiting: ClassVar[Any] = Awaitable

@@ -112,7 +112,7 @@ def _streams(response: httpx.Response) -> bool:
 
 
 def _pause_s(request: Request[Any], refused: httpx.Response, retries: Retries, attempt: int) -> float:
-    """Raises Problem where it is not asked again, and NotLutra for a page."""
+    """Raises Problem if it is not asked again, and NotLutra for a page."""
     if not refused.is_error:
         raise not_lutra(refused)
     pause_s = again_after_s(request, refused, retries, attempt)

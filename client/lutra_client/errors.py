@@ -131,6 +131,6 @@ def problem(response: httpx.Response) -> Problem:
 
 
 def retry_after_s(response: httpx.Response) -> float | None:
-    """The whole seconds of `Retry-After`; None where it says none."""
+    """The whole seconds of `Retry-After`; None if it says none."""
     text = response.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else None

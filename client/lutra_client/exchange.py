@@ -75,7 +75,7 @@ def exchanged(request: Request[T], retries: Retries) -> Flow[httpx.Response]:
 
 
 def again_after_s(request: Request[Any], reply: Reply, retries: Retries, attempt: int) -> float | None:
-    """How long to wait after attempt number `attempt`, from 1; None where it was the last one."""
+    """How long to wait after attempt number `attempt`, from 1; None if it was the last one."""
     if attempt == retries.attempts or not _again(request, reply):
         return None
     return retries.pause_s(attempt, retry_after_s(reply) if isinstance(reply, httpx.Response) else None)

@@ -29,7 +29,7 @@ def wide(items: Iterable[Any]) -> pd.DataFrame:
 
 
 def html(items: Iterable[Any]) -> str | None:
-    """The table that a notebook shows; None where pandas is not installed."""
+    """The table that a notebook shows; None if pandas is not installed."""
     try:
         found: str = wide(items).to_html(max_cols=20)
     except ImportError:

@@ -19,7 +19,7 @@ def read(document: Any, kind: Any) -> Any:
 
 @cache
 def reader_of(kind: Any) -> Reader | None:
-    """What changes a document of this type; None where it has no moments. Raises TypeError for one that may be read in
+    """What changes a document of this type; None if it has no moments. Raises TypeError for one that may be read in
     two ways.
     """
     if kind is datetime:

@@ -1,4 +1,4 @@
-"""What the service takes and answers; a moment is a datetime. Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."""
+"""The requests and answers of the service; a moment is a datetime. Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."""
 
 # ruff: noqa: E501
 
@@ -1971,7 +1971,7 @@ class ServerSetting(TypedDict):
     """One setting as the live server reports it.
 
     `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` say what it takes.
-    `persisted` is the text in the file that the agent writes, None where that file does not mention it:
+    `persisted` is the text in the file that the agent writes, None if that file does not mention it:
     the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so that a
     change would have no effect; it names what. `unreached` names those who have a value of their own, as a role or a
     database may: a change reaches everybody but them."""

@@ -48,7 +48,7 @@ class Prediction:
     `extrapolated` says that the configuration lies well outside what was measured, and the interval is mostly prior;
     `unseen_values` names the settings to whose values nothing like it was measured. `unmodelled` names settings that
     were asked about and that no model has seen: the prediction is of the others alone. `record` says how the same
-    intervals fare on what was measured; None where that is one reading at most, which nothing else predicts.
+    intervals fare on what was measured; None if that is one reading at most, which nothing else predicts.
     """
 
     metric: str
@@ -98,7 +98,7 @@ class Basis:
     relatively, None without a model; `least_gain` is what it has to come to. `sentence` says it for people: a line for
     each finding, the most harmful first, and then what follows from them. `notes` are
     sentences about what is not proposed: what needs a restart that the mode forbids, what no setting cures, what
-    persists, what was turned down before.
+    persists, what was declined before.
     """
 
     sentence: str
@@ -134,9 +134,9 @@ class Recommendation:
     `predictions` is by metric and empty before there is anything to predict from. `origin` names the step of the search
     (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end. `curve` says what share of the
     predicted gain few of the changes give, from no change on, in the order in which the settings earn; it is empty
-    where no gain is predicted. `simplified_from` is the best by posterior, where this one was measured too and does
+    if no gain is predicted. `simplified_from` is the best by posterior, where this one was measured too and does
     nearly as well with fewer changes. `abandon_below` is the reading of the objective below which (above which, where
-    less is better) it is of no interest, so that its window may be ended early; None where it is worth a whole one
+    less is better) it is of no interest, so that its window may be ended early; None if it is worth a whole one
     whatever it reads. `basis` is what a live recommendation rests on; with the origin `nothing` it says why nothing is
     worth changing, and `configuration` is the current one.
     """

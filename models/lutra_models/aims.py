@@ -72,7 +72,7 @@ class Aim:
         return tuple(found)
 
     def direction(self, metric: str) -> float | None:
-        """+1 where a larger reading of a metric under a load is better, else -1; None for any other metric."""
+        """+1 if a larger reading of a metric under a load is better, else -1; None for any other metric."""
         plain = {under(m, x): m for x in self.loads for m in (self.objective.metric, *PER_LOAD)}.get(metric)
         if plain is None:
             return None
@@ -122,6 +122,6 @@ class Aim:
 
 
 def _typical(values: Sequence[float]) -> float:
-    """The geometric mean of what is above zero; 1 where nothing is."""
+    """The geometric mean of what is above zero; 1 if nothing is."""
     logs = [math.log(v) for v in values if v > 0]
     return math.exp(fmean(logs)) if logs else 1.0

@@ -73,7 +73,7 @@ class Outlook:
 
 
 def ended(readings: Sequence[float], whole: int, level: Level) -> float | None:
-    """The bound of a window that may end now; None where it goes on.
+    """The bound of a window that may end now; None if it goes on.
 
     `readings` are those so far of equal parts of the window, of which the whole one has `whole`; none is of a warm-up.
     """

@@ -132,7 +132,7 @@ class FailureCode(StrEnum):
 
     @property
     def is_about_values(self) -> bool:
-        """Whether the same settings meet it again on the same server: they count as turned down."""
+        """Whether the same settings meet it again on the same server: they count as declined."""
         return _Means.SAME_AGAIN in self.means
 
     @property
@@ -226,7 +226,7 @@ class DecisionCode(FailureCode):
 
 
 class Party(StrEnum):
-    """The party that ended something. The agent also stands in for its guards and its server."""
+    """The party that ended something. The agent represents its guards and its server as well."""
 
     AGENT = "agent"
     SERVICE = "service"

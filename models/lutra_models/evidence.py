@@ -139,7 +139,7 @@ class Compared:
     ratio: float | None = None
 
     def former(self, now: Mapping[str, Value]) -> dict[str, Value] | None:
-        """The settings from before; None where `now` does not have all of them as they were left."""
+        """The settings from before; None if `now` does not have all of them as they were left."""
         if not self.changes or any(now.get(c.setting) != c.after for c in self.changes):
             return None
         return {c.setting: c.before for c in self.changes}
@@ -152,7 +152,7 @@ class Evidence:
     `evaluated` symptoms had all that they read, over so many windows and seconds; `rules` settings were compared with
     the rule for this hardware. `deliberate` are settings that somebody set: their values differ from the default.
     `compared` is what active changes did, the latest one first and then all of a session together. `unread` says in
-    words why the session's objective is not read, empty where it is.
+    words why the session's objective is not read, empty if it is.
     """
 
     version: str
@@ -176,7 +176,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class TurnedDown:
-    """Changes that were turned down together at a time, in UTC, with the reason that was given (it may be empty).
+    """Changes that were declined together at a time, in UTC, with the reason that was given (it may be empty).
 
     The faults of `basis` are those under the settings before the change: what was active may have cured them.
     """
@@ -198,7 +198,7 @@ class TurnedDown:
 def objection(
     turned_down: Iterable[TurnedDown], evidence: Evidence | None, setting: str, before: Value, after: Value
 ) -> TurnedDown | None:
-    """The newest that forbids one setting's change, as what it depended on is still as it was; None where none does.
+    """The newest that forbids one setting's change, as what it depended on is still as it was; None if none does.
 
     Without evidence nothing says that anything has changed.
     """
@@ -212,7 +212,7 @@ def undone(
     current: Mapping[str, Value],
     reached: Mapping[str, Value],
 ) -> TurnedDown | None:
-    """The newest change that a guard undid and that `reached` would make again as a whole; None where there is none.
+    """The newest change that a guard undid and that `reached` would make again as a whole; None if there is none.
 
     Only another version or other hardware allows that: the guard saw what this change does here.
     """

@@ -35,7 +35,7 @@ T = TypeVar("T")
 def extended(own: Iterable[T], group: str, name: Callable[[T], str]) -> tuple[T, ...]:
     """Our own values, and those that other installed packages bring to `group`.
 
-    Raises BrokenExtension for one that cannot be imported, and where two values have one name.
+    Raises BrokenExtension for one that cannot be imported, and if two values have one name.
     """
     found: tuple[T, ...] = (*own, *installed(group))
     twice = sorted(n for n, count in Counter(map(name, found)).items() if count > 1)
@@ -62,7 +62,7 @@ class Package:
 
 
 def package_of(group: str, name: str) -> Package | None:
-    """The package that brings `name`; None where none is installed. Nothing is imported. Raises BrokenExtension."""
+    """The package that brings `name`; None if none is installed. Nothing is imported. Raises BrokenExtension."""
     found = _found(group, name)
     return None if found is None else _package(found)
 
@@ -86,7 +86,7 @@ def fresh() -> None:
 def plugged(group: str, name: str) -> Any:
     """The value that a package brings as `name`; made where it brings a class.
 
-    Raises MissingExtension where none does, and BrokenExtension for one that cannot be imported or has another name.
+    Raises MissingExtension if none does, and BrokenExtension for one that cannot be imported or has another name.
     """
     found = _found(group, name)
     if found is None:

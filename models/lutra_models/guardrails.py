@@ -63,7 +63,7 @@ class Guard:
         return None
 
     def bound(self, limit: float, baseline: float | None) -> float | None:
-        """None where there is no baseline and one is needed: then the guard says nothing."""
+        """None if there is no baseline and one is needed: then the guard says nothing."""
         if self.against == "absolute":
             return limit
         if baseline is None:

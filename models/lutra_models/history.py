@@ -122,7 +122,7 @@ class History:
     numbers that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was
     active when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by,
     and the observations hold what was measured under each load as well. `evidence` is what symptoms and rules say of a
-    live database, None where nobody asked them; `turned_down` what its operator or its guards did not want.
+    live database, None if nobody asked them; `turned_down` what its operator or its guards did not want.
     """
 
     space: KnobSpace

@@ -317,7 +317,7 @@ class KnobSpace:
     def normalise(self, configuration: Mapping[str, Any]) -> Configuration:
         """This space's part of a configuration, in its order, integral floats as integers where the domain is integer.
 
-        Values outside a domain pass: what was observed is legal history. Raises InvalidConfiguration where a knob is
+        Values outside a domain pass: what was observed is legal history. Raises InvalidConfiguration if a knob is
         missing or its value has the wrong kind.
         """
         missing = [n for n in self.names if n not in configuration]

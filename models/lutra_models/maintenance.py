@@ -65,12 +65,12 @@ def current(windows: Iterable[MaintenanceWindow], now: datetime) -> Interval | N
 
 
 def following(windows: Iterable[MaintenanceWindow], now: datetime) -> Interval | None:
-    """The next one that has not begun yet; None where there are no windows."""
+    """The next one that has not begun yet; None if there are no windows."""
     return min((i for w in windows for i in w.around(now) if i.start > now), key=lambda i: i.start, default=None)
 
 
 def closed(windows: Iterable[MaintenanceWindow], now: datetime) -> str | None:
-    """Why nothing may be restarted at `now`, in words; None where it may."""
+    """Why nothing may be restarted at `now`, in words; None if it may."""
     windows = tuple(windows)
     if not windows:
         return "no maintenance window is set"

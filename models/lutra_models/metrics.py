@@ -80,7 +80,7 @@ class Objective:
 
     @property
     def refusal(self) -> str | None:
-        """Why nobody means it; None where the goal is the metric's own, or where only its owner knows that."""
+        """Why nobody means it; None if the goal is the metric's own, or where only its owner knows that."""
         right = BETTER.get(self.metric)
         if right is None or right == self.goal:
             return None

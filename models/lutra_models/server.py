@@ -38,7 +38,7 @@ class ServerSetting:
     """One setting as the live server reports it.
 
     `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` say what it takes.
-    `persisted` is the text in the file that the agent writes, None where that file does not mention it:
+    `persisted` is the text in the file that the agent writes, None if that file does not mention it:
     the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so that a
     change would have no effect; it names what. `unreached` names those who have a value of their own, as a role or a
     database may: a change reaches everybody but them.
@@ -69,7 +69,7 @@ class Host:
     disk_bytes: int | None = None
     """The disk size that the formulas use: the data disk's size, or less if it is nearly full."""
     rotational: bool | None = None
-    """A spinning disk; None where nobody knows, as on most virtual machines."""
+    """A spinning disk; None if nobody knows, as on most virtual machines."""
     kernel: str | None = None
     """`6.18`."""
     allocator: str | None = None
@@ -84,7 +84,7 @@ class Host:
     """The firmware's name of the machine; in some clouds the instance type."""
     others_bytes: int | None = None
     """Of the memory, the most that others held in the windows seen, the kernel among them: the server cannot have it.
-    None where the server's process, or the memory of its host, is not seen."""
+    None if the server's process, or the memory of its host, is not seen."""
     resident_bytes: int | None = None
     """The memory of the server's own processes now; shared memory is counted once."""
     shm_bytes: int | None = None
@@ -128,9 +128,9 @@ class Host:
 
 @dataclass(frozen=True)
 class Server:
-    """One database server as its agent sees it. `peak_connections` is the most seen at once, 0 where unknown.
+    """One database server as its agent sees it. `peak_connections` is the most seen at once, 0 if unknown.
 
-    `identifier` is what the server calls itself (a system identifier, a UUID), empty where it does not tell.
+    `identifier` is what the server calls itself (a system identifier, a UUID), empty if it does not tell.
     """
 
     engine: str

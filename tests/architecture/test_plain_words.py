@@ -1,5 +1,5 @@
-"""People are addressed in plain English: pages, notebooks, help, REST descriptions, messages, catalogues; and code,
-where a private word is gone from it."""
+"""The style of all texts: pages, notebooks, docstrings, help, REST descriptions, messages, catalogues; and private words
+in code that is free of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.architecture.prose.check import hard_sentences, private_words, senten
 from tests.architecture.prose.texts import (
     Text,
     catalogues,
+    docstrings,
     documentation,
     help_texts,
     identifiers,
@@ -19,7 +20,7 @@ from tests.architecture.prose.texts import (
     words_of,
 )
 
-EVERYTHING = (documentation, help_texts, rest_descriptions, messages, catalogues)
+EVERYTHING = (documentation, docstrings, help_texts, rest_descriptions, messages, catalogues)
 
 
 @pytest.mark.parametrize("texts", EVERYTHING)

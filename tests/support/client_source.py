@@ -18,7 +18,7 @@ PAGED = " The others follow when they are looked at."
 KEY, PREFER = "idempotency-key", "prefer"
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 MADE = "Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."
-SCHEMAS = f'''"""What the service takes and answers; a moment is a datetime. {MADE}"""
+SCHEMAS = f'''"""The requests and answers of the service; a moment is a datetime. {MADE}"""
 
 # ruff: noqa: E501
 

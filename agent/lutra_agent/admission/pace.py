@@ -21,7 +21,7 @@ class Pace:
 
 
 def require(pace: Pace, state: State, restart: bool, now: datetime) -> None:
-    """Raises Deferred where one more change, or one more restart, would be too many."""
+    """Raises Deferred if one more change, or one more restart, would be too many."""
     made = _within_the_hour(state, now)
     restarts = [at for at, restarted in made if restarted]
     if len(made) >= pace.changes:

@@ -140,7 +140,7 @@ def _parsed(directive: Directive, live: LiveSettings, past: PastConfigurations) 
 
 
 def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
-    """Raises Deferred where the guardrails would have nothing to compare the change with.
+    """Raises Deferred if the guardrails would have nothing to compare the change with.
 
     A lab measures its changes itself.
     """

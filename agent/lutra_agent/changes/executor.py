@@ -97,7 +97,7 @@ class DirectiveExecutor:
         return self._change(directive, plan, before, preferred)
 
     def recover(self) -> Outcome | None:
-        """Undo what an earlier run of the agent, or an earlier attempt, left half done; None where nothing was.
+        """Undo what an earlier run of the agent, or an earlier attempt, left half done; None if nothing was.
 
         Raises DidNotStart, ApplyRefused and DatabaseUnavailable while the restore is impossible: try again.
         """

@@ -39,7 +39,7 @@ def restore(engine: Engine, control: ServerControl, before: Snapshots, names: Se
 
 
 def require_same_server(engine: Engine, before: Snapshots) -> None:
-    """Raises ApplyRefused where another server answers than the snapshots are of, and DatabaseUnavailable."""
+    """Raises ApplyRefused if another server answers than the snapshots are of, and DatabaseUnavailable."""
     own, identity, place = before[SERVER], engine.health.identity(), engine.health.place()
     name = "" if place.folder is None else engine.health.name_in(place.folder)
     if own.name:  # its data lay on this host

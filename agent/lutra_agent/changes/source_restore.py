@@ -27,7 +27,7 @@ class SourceRestore:
     def by_steps(self, restart: bool, may_restart: bool) -> bool:
         """Whether the server has to be restarted, because the source refuses the steps.
 
-        Raises ApplyRefused, and where the source asks the server, DatabaseUnavailable.
+        Raises ApplyRefused, and if the source asks the server, DatabaseUnavailable.
         """
         texts, active = self.snapshot.texts, self.snapshot.active
         steps = [s for n in reversed(self.names) for s in self.source.undo(n, texts[n], active[n], restart)]
@@ -155,7 +155,7 @@ class SourceRestore:
             self.lines(up=True)
 
     def _now(self) -> bytes | None:
-        """What the file holds; None where there is none, or this account may not write it."""
+        """What the file holds; None if there is none, or this account may not write it."""
         now = None if self.snapshot.file is None else save_file(self.snapshot.file.path)
         return None if now is None else now.content
 

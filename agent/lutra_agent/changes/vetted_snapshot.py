@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def vetted(sources: Iterable[SettingSource], snapshots: Snapshots, data_dir: Path | None) -> Snapshots:
-    """`data_dir` as the agent's own file names it. Raises ApplyRefused where no settings file can be trusted."""
+    """`data_dir` as the agent's own file names it. Raises ApplyRefused if no settings file can be trusted."""
     return {s.name: _vetted(s, snapshots[s.name], data_dir) for s in sources if s.name in snapshots}
 
 
@@ -78,7 +78,7 @@ def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
 
 
 def _require_harmless(source: SettingSource, path: Path) -> None:
-    """Whoever took the server's port, while it was down, may name a file. Raises ApplyRefused where it leads further
+    """Whoever took the server's port, while it was down, may name a file. Raises ApplyRefused if it leads further
     than to a file of the server's own kind of name in another account's folder.
     """
     try:

@@ -90,7 +90,7 @@ def _active(database: LocalDatabase) -> dict[str, Value]:
 def _remember(
     database: LocalDatabase, snapshots: Snapshots, target: str, before: Mapping[str, Value], reason: str
 ) -> Iterator[str]:
-    """What was restored, for the next report: nothing where nothing differed. Where the database was down, nobody knows
+    """What was restored, for the next report: nothing if nothing differed. Where the database was down, nobody knows
     what its settings were.
 
     A setting that is restored with the next restart counts by the value that it will have.

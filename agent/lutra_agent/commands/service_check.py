@@ -17,7 +17,7 @@ TRUST = (
 
 @dataclass(frozen=True)
 class ServiceAnswer:
-    """In words, and what is to be done where the agent cannot report there; empty where it can."""
+    """In words, and what is to be done where the agent cannot report there; empty if it can."""
 
     said: str
     remedy: str = ""

@@ -24,7 +24,7 @@ from lutra_agent.state.store import State
 
 
 def run_session(config: Config, request: SessionRequest) -> Iterator[str]:
-    """Yields the session's lines. Raises ConfigError where the agent's file does not allow a lab session."""
+    """Yields the session's lines. Raises ConfigError if the agent's file does not allow a lab session."""
     if config.agent.mode != "lab" or config.driver is None:
         raise ConfigError("a tuning session needs agent.mode = 'lab' and a [driver] section")
     request = _with_loads(config, config.driver, request)

@@ -49,7 +49,7 @@ class SessionRequest:
 
 @dataclass
 class Session:
-    """One tuning session, followed over REST. `loop` carries its directives out; None where a running agent does."""
+    """One tuning session, followed over REST. `loop` carries its directives out; None if a running agent does."""
 
     transport: Transport
     loop: Loop | None

@@ -87,7 +87,7 @@ def _options(fault: ErrorDetails) -> str:
 
 
 def _table(kind: Any, place: Place) -> Any:
-    """The dataclass whose keys stand at the place; None where none do."""
+    """The dataclass whose keys stand at the place; None if none do."""
     for part in place:
         hints = get_type_hints(kind)
         if isinstance(part, str) and part in hints:  # else a name of the file's own, of a table that `kind` is

@@ -88,7 +88,7 @@ class ServiceConfig(Section):
     ca_file: OptionalPath = None
 
     def token(self) -> str:
-        """From the environment, else from `token_file`. Raises ConfigError where neither gives one.
+        """From the environment, else from `token_file`. Raises ConfigError if neither gives one.
 
         A text that no header can hold is refused here: what would send it names it whole in its complaint.
         """
@@ -141,7 +141,7 @@ class DatabaseConfig(Section):
         return self.by_socket or self.tls_ca is not None
 
     def password(self) -> str | None:
-        """Raises LoginRefused if the file contains none. The file is read at each connection, as it may be replaced."""
+        """Raises LoginRefused if the file contains none. Each connection reads the file, because it may be replaced."""
         try:
             return secret(self.password_file)
         except ConfigError as error:

@@ -92,12 +92,12 @@ class ServerControl:
         return bool(self._config.command)
 
     def require_not_paused(self) -> None:
-        """Raises HeldDown where the agent is paused: whoever paused it may have stopped the server."""
+        """Raises HeldDown if the agent is paused: whoever paused it may have stopped the server."""
         if self._state is not None and self._state.paused and not self._by_operator:
             raise HeldDown("the agent is paused: it starts and restarts no server")
 
     def require_not_held(self) -> None:
-        """Of a server that is down. Raises HeldDown where the agent is paused, or the server was shut down."""
+        """Of a server that is down. Raises HeldDown if the agent is paused, or the server was shut down."""
         self.require_not_paused()
         if not self._by_operator and (why := self._downtime.held_down()):
             raise HeldDown(why)
@@ -107,7 +107,7 @@ class ServerControl:
         self._downtime.seen_up()
 
     def up(self) -> bool:
-        """Raises LoginRefused where the server runs and does not let the agent in: it is not to be started."""
+        """Raises LoginRefused if the server runs and does not let the agent in: it is not to be started."""
         try:
             self._health.ping()
         except LoginRefused:
@@ -136,7 +136,7 @@ class ServerControl:
         """Start a server that is down. Wait for one that runs and does not answer: it may be recovering.
 
         A server that somebody else started and that does not come up is restarted, once per restore: it may hang
-        because of what its file said, and `hangs` is called before. Returns False where the server only came up, from
+        because of what its file said, and `hangs` is called before. Returns False if the server only came up, from
         the file it had read before.
         """
         self.require_not_paused()
@@ -188,7 +188,7 @@ class ServerControl:
         self._run_and_wait(command)
 
     def _run_and_wait(self, command: Sequence[str], before: str | None = None) -> None:
-        """`before` identifies the start of the server that is to be restarted; empty where nothing does."""
+        """`before` identifies the start of the server that is to be restarted; empty if nothing does."""
         deadline = self._deadline()
         self._downtime.commanded()
         status, output = self._run(command)

@@ -124,7 +124,7 @@ def _watch(level: Level, span: Span) -> Watch | None:
 
 
 def progress(stdout: str, metric: str) -> Progress | None:
-    """What the lines say of the window's parts so far; None where they say nothing of the metric, or contradict."""
+    """What the lines say of the window's parts so far; None if they say nothing of the metric, or contradict."""
     readings, lengths = [], set()
     for line in stdout.splitlines(keepends=True):
         printed = _object(line) if line.startswith("{") and line.endswith("\n") else None

@@ -21,7 +21,7 @@ class Progress:
 
 
 Printed = Callable[[str, str], Progress | None]
-"""From what a load generator printed so far, on its output and for errors; None where that says nothing."""
+"""From what a load generator printed so far, on its output and for errors; None if that says nothing."""
 
 
 class Watch:

@@ -183,7 +183,7 @@ class Pgbench:
         return Watch(level, o.duration_s, printed)
 
     def _version(self) -> int:
-        """Of pgbench, whose libpq is never an older one; 0 where it does not say."""
+        """Of pgbench, whose libpq is never an older one; 0 if it does not say."""
         status, output = ask([self.options.bin, "--version"])
         found = re.search(r"\(PostgreSQL\) (\d+)", output)
         return int(found[1]) if status == 0 and found else 0

@@ -38,7 +38,7 @@ def _after(ends: list[tuple[float, float]], warmup_s: float) -> list[float]:
 
 
 def low(rates: Sequence[float]) -> dict[str, float]:
-    """`tps_low`, the tenth percentile of the intervals' rates; nothing where there are fewer than ten."""
+    """`tps_low`, the tenth percentile of the intervals' rates; nothing if there are fewer than ten."""
     if len(rates) < _ENOUGH:
         return {}
     place = math.ceil(_TENTH * len(rates)) - 1

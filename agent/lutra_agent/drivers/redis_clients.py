@@ -76,7 +76,7 @@ def measured(
 
 
 def parsed(text: str) -> dict[str, float] | None:
-    """qps, mean_ms and p99_ms of the last line; None where it is no line of figures."""
+    """qps, mean_ms and p99_ms of the last line; None if it is no line of figures."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     try:
         row = list(csv.DictReader(lines))[-1]

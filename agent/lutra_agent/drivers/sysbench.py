@@ -173,7 +173,7 @@ _FIGURES = {
 
 
 def parse(stdout: str) -> dict[str, float]:
-    """The figures of the last summary in it. Raises DriverFailed where one is missing or nothing was done."""
+    """The figures of the last summary in it. Raises DriverFailed if one is missing or nothing was done."""
     found = {name: pattern.findall(stdout) for name, pattern in _FIGURES.items()}
     absent = [name for name, values in found.items() if not values]
     if absent:

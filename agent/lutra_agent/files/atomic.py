@@ -85,7 +85,7 @@ def real(path: Path) -> Path:
 def pinned(path: Path) -> Iterator[Path]:
     """Another path of the same file, in the folder that is there now, whatever takes its place meanwhile.
 
-    Raises OSError where there is no such folder.
+    Raises OSError if there is no such folder.
     """
     descriptor = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -134,7 +134,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The file's content, or None where there is none, a crash of long ago left it unreadable, or it is a link."""
+    """The file's content, or None if there is none, a crash of long ago left it unreadable, or it is a link."""
     try:
         return json.loads(read_regular(path)[0])
     except FileNotFoundError:

@@ -32,7 +32,7 @@ class SavedFile:
     for_folders_owner: bool = False
 
     def restore(self) -> None:
-        """Raises ApplyRefused where the disk does not take it."""
+        """Raises ApplyRefused if the disk does not take it."""
         try:
             with acting_for(self.path.parent) if self.for_folders_owner else nullcontext():
                 self._restore()

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 def secret(path: Path | None) -> str | None:
-    """The first line of a secret's file. Raises ConfigError where it cannot be read, or is not kept from others.
+    """The first line of a secret's file. Raises ConfigError if it cannot be read, or is not kept from others.
 
     Links are followed, and a file of root's may be readable for others, with a warning: secrets are mounted so.
     """
@@ -34,7 +34,7 @@ def secret(path: Path | None) -> str | None:
 
 
 def exposed(path: Path, status: os.stat_result) -> None:
-    """Raises ConfigError where other accounts may write the file, or read one that is its reader's own."""
+    """Raises ConfigError if other accounts may write the file, or read one that is its reader's own."""
     mode, remedy = status.st_mode & 0o777, f"chmod 600 {path}"
     if mode & OTHERS_WRITE:
         raise ConfigError(f"{path}: other accounts may write it (mode {mode:04o}): {remedy}")

@@ -57,7 +57,7 @@ class Answer:
         return self.content
 
     def document(self) -> dict[str, Any]:
-        """Raises ValueError where it is no JSON object, nests too deeply or holds too much."""
+        """Raises ValueError if it is no JSON object, nests too deeply or holds too much."""
         document = from_json(self.json_bytes())
         if not isinstance(document, dict):
             raise ValueError("no JSON object")
@@ -88,7 +88,7 @@ class BoundedHttp:
         monotonic: Callable[[], float] = time.monotonic,
         ca_file: Path | None = None,
     ) -> None:
-        """Raises ConfigError where `ca_file` holds no certificates."""
+        """Raises ConfigError if `ca_file` holds no certificates."""
         self._url = url
         parts = urlsplit(url)
         self._headers = {"Host": parts.netloc, "Accept-Encoding": "identity", **(headers or {})}

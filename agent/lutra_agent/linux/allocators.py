@@ -29,7 +29,7 @@ FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64")
 
 
 def loaded(root: Path, pid: int | None) -> str | None:
-    """The library from which the process `pid` has its memory, by what it has mapped; None where that is not shown."""
+    """The library from which the process `pid` has its memory, by what it has mapped; None if that is not shown."""
     try:
         mapped = "" if pid is None else (root / f"proc/{pid}/maps").read_text(errors="replace")
     except OSError:
@@ -42,7 +42,7 @@ def loaded(root: Path, pid: int | None) -> str | None:
 
 
 def library(places: Places, value: str) -> str:
-    """The path of the allocator's library. Raises Refused where it is not installed, or not root's alone."""
+    """The path of the allocator's library. Raises Refused if it is not installed, or not root's alone."""
     machine = os.uname().machine
     for folder in (f for f in FOLDERS if machine in f or f == FOLDERS[-1]):
         file = places.system / folder / LIBRARIES[value]
@@ -115,7 +115,7 @@ class Preload:
         lasting.write(file, content)
 
     def _file(self) -> tuple[str, Path]:
-        """The named unit, and its drop-in. Raises Refused where that is not Lutra's to write, and OSError."""
+        """The named unit, and its drop-in. Raises Refused if that is not Lutra's to write, and OSError."""
         unit, before = units.named(self._places), self._unit()
         file = self._places.drop_in(unit)
         if before not in (None, unit) and (left := self._places.drop_in(before)).exists():

@@ -39,7 +39,7 @@ def device_of(root: Path, folder: Path) -> Path | None:
 
 
 def stable_id(disk: Path) -> str | None:
-    """`serial:S3X9…`, which the device keeps under whichever name the kernel finds it; None where it has none."""
+    """`serial:S3X9…`, which the device keeps under whichever name the kernel finds it; None if it has none."""
     for kind, file in SOURCES:
         try:
             text = (disk / file).read_bytes()[:LONGEST_ID].decode(errors="replace").strip()
@@ -51,7 +51,7 @@ def stable_id(disk: Path) -> str | None:
 
 
 def with_id(root: Path, wanted: str) -> Path | None:
-    """The one disk of this id; None where there is none, or more than one."""
+    """The one disk of this id; None if there is none, or more than one."""
     try:
         disks = [found.resolve() for found in (root / "sys/block").iterdir()]
     except OSError:

@@ -30,7 +30,7 @@ TAKES_NONE = "lutra-host takes no argument: it reads its request"
 
 @dataclass(frozen=True)
 class Answer:
-    """`done` steps were carried out; `error` is empty where all were. `settings` is what a probe found."""
+    """`done` steps were carried out; `error` is empty if all were. `settings` is what a probe found."""
 
     done: int
     error: str = ""
@@ -41,7 +41,7 @@ class Answer:
 
 
 def main(arguments: Sequence[str] | None = None, places: Places | None = None) -> None:
-    """Exit status 0 where all was done, 1 where the kernel or a disk refused a step, 2 where nothing was begun."""
+    """Exit status 0 if all was done, 1 if the kernel or a disk refused a step, 2 where nothing was begun."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         if given:

@@ -113,7 +113,7 @@ class Kernel:
         self.disk = disk
 
     def path(self, setting: KernelSetting) -> Path:
-        """Raises Refused for a setting of a disk where there is none, and for what is none of the kernel's."""
+        """Raises Refused for a setting of a disk if there is none, and for what is none of the kernel's."""
         if setting.of_server:
             raise Refused(f"{setting.name}: the kernel has no such setting")
         if not setting.of_disk:

@@ -16,7 +16,7 @@ class Memory:
         self._file = file
 
     def of(self, setting: KernelSetting, key: str = "") -> str | None:
-        """What the setting had; None where nothing that it takes is remembered."""
+        """What the setting had; None if nothing that it takes is remembered."""
         text = self.text(key or setting.name)
         try:
             setting.check(text)

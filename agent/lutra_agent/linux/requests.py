@@ -6,11 +6,11 @@
 |----------|------|
 | `set`    | make the value active |
 | `keep`   | make the value last over a reboot |
-| `forget` | let none last |
-| `probe`  | tell which settings this host has and takes |
-| `loaded` | tell which allocator the named unit's process has loaded |
+| `forget` | remove the lasting value |
+| `probe`  | report which settings this host has and accepts |
+| `loaded` | report which allocator the named unit's process has loaded |
 | `reload` | make systemd read its files again |
-| `boot`   | make active what lasts and is no sysctl, at the host's start |
+| `boot`   | make lasting values outside sysctl active, at the host's start |
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Request:
-    """One step. `disk` is the data disk's id, empty where the setting is none of a disk's, or the disk is not known;
+    """One step. `disk` is the data disk's id, empty if the setting is none of a disk's, or the disk is not known;
     `process` is the number of the database server's.
     """
 

@@ -68,7 +68,7 @@ def reload(places: Places) -> None:
 
 
 def service_states(systemctl: str, unit: str) -> tuple[str, str, str]:
-    """Whether a unit is loaded, whether it is active and how it ended last, in systemd's words; empty where unknown."""
+    """Whether a unit is loaded, whether it is active and how it ended last, in systemd's words; empty if unknown."""
     shown = ("LoadState", "ActiveState", "Result")
     command = [systemctl, "show", f"--property={','.join(shown)}", "--", unit]
     try:

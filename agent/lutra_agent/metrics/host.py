@@ -91,7 +91,7 @@ class HostProbe:
         )
 
     def _memory(self) -> tuple[int, int | None]:
-        """All of it, and what processes may still have of it: free, or freed for them. None where that is not told."""
+        """All of it, and what processes may still have of it: free, or freed for them. None if that is not told."""
         lines = (line.split() for line in _text(self._proc / "meminfo").splitlines())
         told = {w[0]: int(w[1]) * 1024 for w in lines if len(w) > 1 and w[1].isdigit()}
         return told.get("MemTotal:") or psutil.virtual_memory().total, told.get("MemAvailable:")

@@ -21,9 +21,9 @@ class Prometheus:
         self._http = http or BoundedHttp(config.url)
 
     def latency(self, start: datetime, end: datetime) -> Latency | None:
-        """The query's value at the window's end; None where the series has none (NaN: nothing ran).
+        """The query's value at the window's end; None if the series has none (NaN: nothing ran).
 
-        Raises CollectionFailed where Prometheus cannot be asked or does not answer with one number.
+        Raises CollectionFailed if Prometheus cannot be asked or does not answer with one number.
         """
         window = f"{max(round((end - start).total_seconds()), 1)}s"
         query = {"query": self._config.query.replace("$window", window), "time": f"{end.timestamp():.3f}"}

@@ -33,7 +33,7 @@ class ServerProcess:
         self._pid = pid
 
     def held(self) -> Held | None:
-        """None where the process does not show what it holds.
+        """None if the process does not show what it holds.
 
         Shared memory counts once: as much as the process has of it that has touched most. A child shares with its
         parent what it had when it was made, and has changed at least what it holds beyond its parent.
@@ -47,7 +47,7 @@ class ServerProcess:
         return Held(own + shared, huge, sum(s.get("Threads", 1) for s, _ in found))
 
     def shm_bytes(self) -> int | None:
-        """The size of /dev/shm as the process sees it; None where this account may not look into its folders."""
+        """The size of /dev/shm as the process sees it; None if this account may not look into its folders."""
         try:
             found = os.statvfs(self._proc / str(self._pid) / "root/dev/shm")
         except OSError:
@@ -55,7 +55,7 @@ class ServerProcess:
         return found.f_blocks * found.f_frsize
 
     def open_files(self) -> int | None:
-        """None where nothing tells, or where the process raises the limit by itself."""
+        """None if nothing tells, or where the process raises the limit by itself."""
         if self._status(self._pid).get("CapEff", 0) & MAY_RAISE_LIMITS:
             return None
         for line in _text(self._proc / str(self._pid) / "limits").splitlines():
@@ -73,7 +73,7 @@ class ServerProcess:
                 yield from self._children(int(child), status.get("RssAnon", 0), most // 10)
 
     def _status(self, pid: int) -> Mapping[str, int]:
-        """Bytes and counts by name; empty where the process is gone."""
+        """Bytes and counts by name; empty if the process is gone."""
         found: dict[str, int] = {}
         for line in _text(self._proc / str(pid) / "status").splitlines():
             name, _, rest = line.partition(":")

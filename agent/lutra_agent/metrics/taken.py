@@ -70,7 +70,7 @@ def _of_process(folder: Path) -> dict[str, float]:
 
 
 def taken(rates: Mapping[str, float]) -> dict[str, float]:
-    """The share by which others slowed the server in a window, from its rates; nothing where these do not say.
+    """The share by which others slowed the server in a window, from its rates; nothing if these do not say.
 
     Time waited counts as far as others had the processor or the disk meanwhile: a server that waits for itself has no
     neighbour.
@@ -104,7 +104,7 @@ def _crowd(rates: Mapping[str, float]) -> float | None:
 
 
 def _disk(rates: Mapping[str, float]) -> float:
-    """The share of the time in which somebody waited for a disk, as far as others used it; 0 where that is unknown."""
+    """The share of the time in which somebody waited for a disk, as far as others used it; 0 if that is unknown."""
     waited, own = rates.get("host.io_waiting_s_per_s"), rates.get(f"host.{BYTES}_per_s")
     moved = sum(rates.get(f"host.disk_{kind}_bytes_per_s", 0.0) for kind in ("read", "write"))
     if waited is None or own is None or moved <= 0:

@@ -42,7 +42,7 @@ class Conversation:
 
     @property
     def send_in_s(self) -> float | None:
-        """When `send` has something to do again; None where no report waits."""
+        """When `send` has something to do again; None if no report waits."""
         return self._sending.left_s if len(self._spool) else None
 
     @property
@@ -57,7 +57,7 @@ class Conversation:
         return [text[:1000] for text in (self._not_admitted, aside if held else "") if text]
 
     def send(self) -> Receipt | None:
-        """Send a batch of what waits; the answer to the newest, None where nothing was accepted."""
+        """Send a batch of what waits; the answer to the newest, None if nothing was accepted."""
         receipt = None
         try:
             for receipt in self._delivery.batch():  # noqa: B007

@@ -67,7 +67,7 @@ class Delivery:
         self._retry_held()
 
     def _deliver(self, sequence: int) -> Receipt | None:
-        """None where there is nothing to send any more, or where it was refused for good."""
+        """None if there is nothing to send any more, or where it was refused for good."""
         content = self._spool.read(sequence)
         if content is None:
             return None
@@ -81,7 +81,7 @@ class Delivery:
         return receipt
 
     def _pass(self, sequence: int, error: ServiceFailed) -> Receipt:
-        """Set a report aside that the service fails at, where it takes a later one. Raises `error` where not."""
+        """Set a report aside that the service fails at, where it takes a later one. Raises `error` if not."""
         if self._stuck is None or self._stuck.sequence != sequence:
             self._stuck = Stuck(sequence, self._monotonic())
         self._stuck.tries += 1
@@ -102,7 +102,7 @@ class Delivery:
         return stuck.tries >= TRIES and now - stuck.since_s >= PATIENCE_S
 
     def _probed(self, tries: int) -> Receipt | None:
-        """The answer to one later report, the newest and each of the others in turn; None where it is not taken.
+        """The answer to one later report, the newest and each of the others in turn; None if it is not taken.
 
         A service that is down as a whole takes none, and then no report is to blame.
         """
@@ -115,7 +115,7 @@ class Delivery:
             return None
 
     def _retry_held(self) -> None:
-        """Called when the service takes reports. Raises ServiceUnavailable where it does not any more."""
+        """Called when the service takes reports. Raises ServiceUnavailable if it does not any more."""
         if self._monotonic() < self._next_held_s:
             return
         self._next_held_s = self._monotonic() + HELD_S

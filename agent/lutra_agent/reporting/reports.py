@@ -58,7 +58,7 @@ class Reports:
     def put_unseen(self, content: Content) -> bool:
         """The same for a server that has not answered since the agent's start, as the last report described it.
 
-        False where no report of it is known.
+        False if no report of it is known.
         """
         facts = self._state.load(FACTS)
         if not isinstance(facts, dict):

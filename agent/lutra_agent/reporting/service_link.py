@@ -157,7 +157,7 @@ class ThreadedLink:
         return None if directive is None or directive.id == self._taken else directive
 
     def _may_ask_s(self) -> float:
-        """How long to wait at the service now; 0 where it is not to be asked."""
+        """How long to wait at the service now; 0 if it is not to be asked."""
         with self._changed:
             now = self._clock.monotonic()
             if self._ask_until is None or self._ask_until <= now or self._closed:

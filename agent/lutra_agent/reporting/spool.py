@@ -92,7 +92,7 @@ class Spool:
             return sorted(map(_sequence, self._held.glob(REPORTS)))
 
     def read(self, sequence: int) -> bytes | None:
-        """A report that waits or is held; None where it is gone: dropped meanwhile, or deleted by somebody."""
+        """A report that waits or is held; None if it is gone: dropped meanwhile, or deleted by somebody."""
         with self._lock:
             for file in (self._file(sequence), _path(self._held, sequence)):
                 try:

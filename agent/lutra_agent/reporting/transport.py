@@ -61,7 +61,7 @@ class Transport:
         self._http = http or BoundedHttp(config.url, headers, ca_file=config.ca_file)
 
     def send(self, body: bytes) -> Receipt:
-        """Raises ServiceFailed where the report itself may be what the service fails at."""
+        """Raises ServiceFailed if the report itself may be what the service fails at."""
         headers = {**JSON, "Content-Encoding": "gzip"}
         return _parsed(Receipt, self._ask("POST", f"{self._database}/reports", FINAL, headers=headers, content=body))
 
@@ -147,7 +147,7 @@ def _document(answer: Answer) -> dict[str, Any]:
 
 
 def _problem(answer: Answer) -> dict[str, Any]:
-    """The service's own words; empty where somebody in between answers, as a proxy does while the service is away."""
+    """The service's own words; empty if somebody in between answers, as a proxy does while the service is away."""
     if answer.headers.get("content-type", "").partition(";")[0].strip().lower() != PROBLEM:
         return {}
     try:

@@ -62,7 +62,7 @@ def running(
     signals: SignalDeferral | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Loop]:
-    """A loop that holds the state folder's lock. Raises ConfigError where that, or the folder, is another's."""
+    """A loop that holds the state folder's lock. Raises ConfigError if that, or the folder, is another's."""
     clock = clock or SystemClock()
     database = local_database(config, clock, engine)
     state = database.state

@@ -72,7 +72,7 @@ class LocalDatabase:
     def observed_server(self) -> Server:
         """The live server, for whoever changes nothing: settings that cannot be read are those read last, or none.
 
-        Raises DatabaseUnavailable, and CollectionFailed where the server does not say who it is.
+        Raises DatabaseUnavailable, and CollectionFailed if the server does not say who it is.
         """
         try:
             return self.read_server()

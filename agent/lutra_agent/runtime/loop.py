@@ -94,7 +94,7 @@ class Loop:
 
     @property
     def pending(self) -> str:
-        """In words, which change is not settled yet; empty where there is none."""
+        """In words, which change is not settled yet; empty if there is none."""
         return self._changes.load().pending
 
     def sent(self, within_s: float) -> bool:
@@ -226,7 +226,7 @@ class Loop:
         return news.directive
 
     def _execute(self, directive: Directive) -> bool:
-        """False where nothing new was done: what is refused, over and over perhaps, waits for the next interval."""
+        """False if nothing new was done: what is refused, over and over perhaps, waits for the next interval."""
         record = self._changes.load().of(directive.id)
         if record is not None and record.outcome is not None and not record.awaits_measurement:
             self._report(record.outcome, Content())

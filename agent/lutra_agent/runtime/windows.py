@@ -30,7 +30,7 @@ class Windows:
         self._waits = False
 
     def next(self) -> Content:
-        """The window since the last sample; empty where there is none, or where it was a warm-up."""
+        """The window since the last sample; empty if there is none, or where it was a warm-up."""
         before, after = self._last, self._measure.sample()
         self._last = after
         if before is None:

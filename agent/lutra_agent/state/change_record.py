@@ -143,7 +143,7 @@ class Changes:
 
     @property
     def pending(self) -> str:
-        """In words what is not settled yet, for whoever starts the agent; empty where nothing is."""
+        """In words what is not settled yet, for whoever starts the agent; empty if nothing is."""
         told = []
         if (record := self.in_hand) is not None:
             told.append(f"{record.directive} is incomplete and is undone first: {record.words_back}")

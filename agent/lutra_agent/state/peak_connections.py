@@ -29,5 +29,5 @@ class PeakConnections:
 
 
 def _count(content: object) -> int:
-    """What the folder says, 0 where that is no count."""
+    """What the folder says, 0 if that is no count."""
     return content if type(content) is int and 0 < content <= MOST_CONNECTIONS else 0

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 class Snapshot:
     """The settings of one source: the text of each in the settings file, and its active value.
 
-    `file` is None where the source keeps none, or the agent's account may not read it: then they are restored by steps
+    `file` is None if the source keeps none, or the agent's account may not read it: then they are restored by steps
     alone, the server's own while it is up.
     `data_dir` is where to look for a server that does not answer, and `name` what tells the data there from another
     server's: the file is written as long as it does. `identifier` is what the server called itself.
@@ -89,7 +89,7 @@ def store_snapshots(state: State, name: str, snapshots: Snapshots) -> None:
 
 
 def stored_snapshots(state: State, name: str) -> Snapshots | None:
-    """None where none are kept that can be read."""
+    """None if none are kept that can be read."""
     content = state.load(name)
     try:
         if content is None:

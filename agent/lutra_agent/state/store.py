@@ -33,7 +33,7 @@ class State:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Raises ConfigError where the folder is not this account's."""
+        """Raises ConfigError if the folder is not this account's."""
         try:
             make_folder(folder)
             wanted = os.R_OK | os.X_OK | (0 if is_read_only(folder) else os.W_OK)
@@ -60,7 +60,7 @@ class State:
         return owner_of(self.folder)[0]
 
     def lock(self) -> bool:
-        """Take the folder for this process; False where another agent holds it. Freed when the process ends."""
+        """Take the folder for this process; False if another agent holds it. Freed when the process ends."""
         with acting_for(self.folder):
             descriptor = self._lock_file()
         try:

@@ -95,7 +95,7 @@ def _hand_over(console: Console, result: dict[str, Any], json_file: Path | None,
 
 
 def _kept_store(folder: Path) -> Path:
-    """Where the service's database is to stay. Raises ClickException where one is."""
+    """Where the service's database is to stay. Raises ClickException if one is."""
     store = folder.resolve() / "lutra.db"
     if store.exists():
         raise click.ClickException(f"{store} is already a database: name a different folder, or remove it")

@@ -69,7 +69,7 @@ class Processes:
     def start_and_read(self, name: str, argv: list[str], say: Callable[[str], None]) -> dict[str, Any]:
         """Start a process that prints one JSON line when it is ready, and give that line; meanwhile say what it says.
 
-        Raises DemoFailed where it ends before.
+        Raises DemoFailed if it ends before.
         """
         self.start(name, argv, stdout=subprocess.PIPE)
         process = self._running[-1][1]

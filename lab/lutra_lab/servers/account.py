@@ -58,7 +58,7 @@ class Account:
 
 
 def account() -> Account:
-    """Ourselves, or where we are root the first of ACCOUNTS. Raises LabError where there is none."""
+    """Ourselves, or where we are root the first of ACCOUNTS. Raises LabError if there is none."""
     if os.geteuid() != 0:
         return Account(None, os.geteuid(), os.getegid())
     for name in ACCOUNTS:

@@ -188,7 +188,7 @@ class ScratchServer(ABC):
         self._start()
 
     def crash(self) -> None:
-        """SIGKILL; returns when the server is gone with its children. Raises LabError where none runs, or one stays."""
+        """SIGKILL; returns when the server is gone with its children. Raises LabError if none runs, or one stays."""
         if self.pid is None:
             raise LabError(f"no server runs in {self.data_dir}")
         server = psutil.Process(self.pid)
@@ -199,7 +199,7 @@ class ScratchServer(ABC):
             raise LabError(f"the server in {self.data_dir} survived SIGKILL for {processes.PATIENCE_S:g} s")
 
     def remove(self) -> None:
-        """Stop the server and delete what was made: nothing of it is left. Raises LabError where something stays."""
+        """Stop the server and delete what was made: nothing of it is left. Raises LabError if something stays."""
         self._remains().clear()
         if self._watch is not None:
             self._watch.dismiss()

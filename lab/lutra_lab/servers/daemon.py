@@ -46,7 +46,7 @@ class Daemon:
         return self.argv[-1]
 
     def start(self) -> None:
-        """Returns when the port accepts connections. Raises LabError with the end of the log where it does not."""
+        """Returns when the port accepts connections. Raises LabError with the end of the log if it does not."""
         if self._runs_already():
             return
         Path(self.pid_file).unlink(missing_ok=True)
@@ -66,7 +66,7 @@ class Daemon:
             time.sleep(POLL_S)
 
     def stop(self, patience_s: float = PATIENCE_S) -> None:
-        """Shut down cleanly. Raises LabError where that takes too long."""
+        """Shut down cleanly. Raises LabError if that takes too long."""
         processes.end([self.argument], signal.SIGTERM, patience_s)
 
     def restart(self) -> None:

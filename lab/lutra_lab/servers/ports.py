@@ -24,7 +24,7 @@ def free_port() -> int:
 
     A server binds its port seconds after it was chosen. Until then this process holds the UDP port of the same number,
     for the last `HELD` ports that it chose; another process that meets a held number takes another one. Raises OSError
-    where a thousand ports are taken.
+    if a thousand ports are taken.
     """
     for port in SystemRandom().sample(OFFERED, TRIES):
         mark = _bound(socket.SOCK_DGRAM, port)
@@ -48,7 +48,7 @@ def accepts(port: int) -> bool:
 
 
 def _bound(kind: socket.SocketKind, port: int) -> socket.socket | None:
-    """None where somebody has the port."""
+    """None if somebody has the port."""
     held = socket.socket(type=kind)
     try:
         held.bind((LOOPBACK, port))

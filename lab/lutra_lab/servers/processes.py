@@ -41,7 +41,7 @@ def named(pid_file: Path, argument: str) -> int | None:
 
 
 def end(arguments: Collection[str], number: signal.Signals, patience_s: float = PATIENCE_S) -> None:
-    """Signal each of them once, also one that comes meanwhile, until none runs. Raises LabError where one stays."""
+    """Signal each of them once, also one that comes meanwhile, until none runs. Raises LabError if one stays."""
     deadline = time.monotonic() + patience_s
     while alive := having(arguments):
         for process in alive:

@@ -36,7 +36,7 @@ class Remains:
             yield from (p for p in self.directory.iterdir() if any(fnmatch(p.name, name) for name in self.patterns))
 
     def clear(self) -> None:
-        """Raises LabError where something stays. An agent may be in the middle of a restart: it is ended, too."""
+        """Raises LabError if something stays. An agent may be in the middle of a restart: it is ended, too."""
         for _ in range(ROUNDS):
             processes.kill(self.arguments, self.number)
             for path in self.files():

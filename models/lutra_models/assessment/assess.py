@@ -53,7 +53,7 @@ def assess(
     """The evidence of `diagnosis`, made under the live settings, and of the rules, within the operator's `policy`.
 
     `began` are the settings from before the first change on Lutra's advice; by default the live ones. The risks of the
-    symptoms `accepted` are a person's choice: they are no findings, and the settings of their cures count as set on
+    symptoms `accepted` are a person's choice: they are not findings, and the settings of their cures count as set on
     purpose. Raises InvalidConfiguration if the server reports an invalid value.
     """
     symptoms = [s for s in diagnosis.symptoms if s.name not in accepted]
@@ -126,7 +126,7 @@ class _Rules:
 
     @cached_property
     def space(self) -> KnobSpace | None:
-        """What the rules may move; None where that is nothing."""
+        """What the rules may move; None if that is nothing."""
         with suppress(InvalidConfiguration):
             return self.live.space(self.policy)
         return None
@@ -156,7 +156,7 @@ class _Rules:
         return found.replace({n: int(v) for n, v in values.items() if v < _number(found[n])})
 
     def _most(self, name: str) -> float | None:
-        """In the catalogue's bytes; None where no row bounds it, or nobody knows the size of the data."""
+        """In the catalogue's bytes; None if no row bounds it, or nobody knows the size of the data."""
         row = self.rows.get(name)
         return None if row is None or row.most is None or not self.data else row.most.number(self.scope)
 

@@ -83,7 +83,7 @@ def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSte
 
 
 def not_active(reported: ReportedSettings, name: str) -> str | None:
-    """What the settings file has and the running server has not, in words with the way out; None where both say the
+    """What the settings file has and the running server has not, in words with the way out; None if both say the
     same, and where nothing tells.
     """
     setting, wanted = reported.server.settings[name], _in_file(reported, name)

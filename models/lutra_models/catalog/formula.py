@@ -56,7 +56,7 @@ class Formula:
         self._step, self.names = _compiled(self.text)
 
     def __call__(self, scope: Scope) -> Any:
-        """The value in this scope. Raises InvalidConfiguration where the server's own values give none."""
+        """The value in this scope. Raises InvalidConfiguration if the server's own values give none."""
         try:
             return self._step(scope)
         except KeyError as error:
@@ -69,7 +69,7 @@ class Formula:
             raise InvalidConfiguration(f"formula {self.text!r} cannot be computed here: {error}") from None
 
     def number(self, scope: Scope) -> float:
-        """A finite number. Raises InvalidConfiguration where it is none."""
+        """A finite number. Raises InvalidConfiguration if it is none."""
         found = self(scope)
         try:
             number = float(found)

@@ -29,7 +29,7 @@ class LiveSettings(ReportedSettings):
         """The settings that may move. Ranges hold `reference` (else the live values); rules judge memory and couplings.
 
         `known` are configurations that the server ran under: what needs no more memory in any part passes, and what has
-        an effect there may move. Raises InvalidConfiguration where the policy contradicts the server, or no setting is
+        an effect there may move. Raises InvalidConfiguration if the policy contradicts the server, or no setting is
         left.
         """
         return spaces.space(self, policy, reference, known)
@@ -50,12 +50,12 @@ class LiveSettings(ReportedSettings):
     def steps(self, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:
         """The steps of changes that are made together, and the exact undo of each.
 
-        Raises NotFound where nothing renders changes of this catalogue.
+        Raises NotFound if nothing renders changes of this catalogue.
         """
         return changes.steps(self, made)
 
     def not_active(self, name: str) -> str | None:
-        """What the settings file has of it and the running server has not, in words; None where that is nothing."""
+        """What the settings file has of it and the running server has not, in words; None if that is nothing."""
         return changes.not_active(self, name)
 
     def worst_case(self, configuration: Mapping[str, Value]) -> MemorySum:

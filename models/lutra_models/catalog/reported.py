@@ -41,7 +41,7 @@ class ReportedSettings:
     def rows(self) -> Mapping[str, KnobRow]:
         """The catalogue's row of each setting of this version, by name; the server may not report all of them.
 
-        Raises InvalidConfiguration where the version does not begin with a number.
+        Raises InvalidConfiguration if the version does not begin with a number.
         """
         return {row.name: row for c in self.catalogs for row in c.rows_for(self.server.version)}
 

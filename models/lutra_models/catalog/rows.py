@@ -43,7 +43,7 @@ class KnobRow:
     that do not tell them. The server rounds a value to a multiple of `multiple_of`. Where the live server does not
     fulfil `needs`, and nothing that moves with it may come to, the setting has no effect there and does not move; one
     that is `fixed` is only shown. `source` is the setting source that keeps it. `takes`
-    is what the server itself takes, in its unit, for one that nobody can ask; None where that is not known. `synonyms`
+    is what the server itself takes, in its unit, for one that nobody can ask; None if that is not known. `synonyms`
     are further words of options.
     """
 
@@ -201,7 +201,7 @@ class Catalog:
     limits: tuple[LimitRow, ...] = ()
 
     def rows_for(self, version: str) -> tuple[KnobRow, ...]:
-        """The rows that a version knows. Raises InvalidConfiguration where it does not begin with a number."""
+        """The rows that a version knows. Raises InvalidConfiguration if it does not begin with a number."""
         parts = version_of(version)
         return tuple(r for r in self.rows if r.covers(parts))
 
@@ -223,7 +223,7 @@ def version_of(version: str) -> Version:
 def load(name: str) -> Catalog:
     """An engine's own catalogue, or that of a further setting source.
 
-    Raises NotFound where there is none of this name, ValueError where its file contradicts itself.
+    Raises NotFound if there is none of this name, ValueError if its file contradicts itself.
     """
     if name not in catalogues():
         raise NotFound(f"unknown engine {name!r}; known: {', '.join(engines())}")
@@ -234,7 +234,7 @@ def load(name: str) -> Catalog:
 def of_engine(engine: str) -> tuple[Catalog, ...]:
     """The engine's own catalogue, and those of the setting sources that it may have beside the server's own.
 
-    Raises NotFound for an engine without a catalogue, ValueError where two of them contradict each other.
+    Raises NotFound for an engine without a catalogue, ValueError if two of them contradict each other.
     """
     if engine not in engines():
         raise NotFound(f"unknown engine {engine!r}; known: {', '.join(engines())}")
@@ -244,7 +244,7 @@ def of_engine(engine: str) -> tuple[Catalog, ...]:
 
 
 def require_distinct(catalogs: Sequence[Catalog]) -> None:
-    """Raises ValueError where two catalogues of one engine have the same setting, or are of the same source."""
+    """Raises ValueError if two catalogues of one engine have the same setting, or are of the same source."""
     sources = [c.source for c in catalogs]
     if len(set(sources)) < len(sources):
         raise ValueError(f"{', '.join(c.name for c in catalogs)}: two catalogues of one source, {', '.join(sources)}")
@@ -257,7 +257,7 @@ def require_distinct(catalogs: Sequence[Catalog]) -> None:
 
 
 def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
-    """Raises ValueError where a formula reads a name that nobody knows."""
+    """Raises ValueError if a formula reads a name that nobody knows."""
     booleans: Booleans = tuple(document.get("booleans", BOOLEANS))
     source = document.get("source", SERVER)
     shared = {"since": document.get("since", 0), "booleans": booleans, "source": source}

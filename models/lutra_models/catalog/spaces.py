@@ -34,7 +34,7 @@ def space(
 ) -> KnobSpace:
     """The movable settings, each range holding the reference's value, else the current one.
 
-    Raises InvalidConfiguration where the policy contradicts the server, or no setting is left.
+    Raises InvalidConfiguration if the policy contradicts the server, or no setting is left.
     """
     _verify_policy(reported, policy)
     held = reported.values if reference is None else reported.values.replace(reference)
@@ -171,7 +171,7 @@ def _number(row: KnobRow, setting: ServerSetting, facts: Overlay, current: float
 
 
 def _step(row: KnobRow, facts: Overlay, per_unit: float, current: float) -> int:
-    """What the server rounds to; 1 where the current value shows that it does not."""
+    """What the server rounds to; 1 if the current value shows that it does not."""
     if row.multiple_of is None:
         return 1
     step = max(1, int(row.multiple_of.number(facts.base) / per_unit))

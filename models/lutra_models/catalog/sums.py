@@ -40,7 +40,7 @@ class MemoryTerm:
 class Connections:
     """How many connections a sum counts, the most that were seen at once (0: unknown), and the most that may be open.
 
-    `counted` and `most` are None where the catalogue counts none.
+    `counted` and `most` are None if the catalogue counts none.
     """
 
     counted: int | None
@@ -191,7 +191,7 @@ def _share(server: Server, policy: Policy) -> int:
 
 
 def _room(reported: ReportedSettings, lines: Lines) -> Room | None:
-    """None where nobody knows what others hold.
+    """None if nobody knows what others hold.
 
     What the server holds beyond the sum of its current settings, no setting explains: it will hold that with any.
     """

@@ -108,7 +108,7 @@ class Model:
         its settings, and loses next to none of the predicted gain; `simplified_from` then names it. At most
         `max_changes` settings differ: what changes so few may never have been measured. The current configuration
         stays, and so does `baseline`, where nothing is better by more than a reading's noise; see `search.final`.
-        Raises NotEnoughObservations where
+        Raises NotEnoughObservations if
         nothing was measured and there is no `baseline`, and ValueError for `max_changes` below 1 or with nothing to
         count changes from.
         """

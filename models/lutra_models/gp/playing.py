@@ -70,7 +70,7 @@ class World:
 
 
 def world(history: History, seed: int) -> World | None:
-    """None where the session measured too little."""
+    """None if the session measured too little."""
     if not teachable(history):
         return None
     learned = fit(history, rng=np.random.default_rng(0), options=WORLD).learned
@@ -118,7 +118,7 @@ def played(history: History, past: Sequence[History | Snapshot], options: Option
 def play(history: History, past: Sequence[History | Snapshot], options: Options, way: Way, seed: int) -> float | None:
     """The mean loss of a session of `options` over its trials, as a share of the possible gain: 0 is the best at once.
 
-    In a lab of the best that was tried, be it recognised or not, live of each trial. None where the session measured
+    In a lab of the best that was tried, be it recognised or not, live of each trial. None if the session measured
     too little, or has no configuration to begin live from.
     """
     own, _ = split(history)

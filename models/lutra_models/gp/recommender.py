@@ -44,7 +44,7 @@ def fit(
 
     `rng` is a seed or a generator, of which the model keeps a copy. `options` are the shipped ones where none are
     given; `surrogate`, `kernel` and `acquisition` take the place of theirs, each an object or a name. Raises FitFailed
-    where the observations admit no model, and TypeError for an argument of another type.
+    if the observations admit no model, and TypeError for an argument of another type.
     """
     if not isinstance(history, History):
         raise TypeError(f"fit takes a History(space, objective, observations=…), got {history!r:.80}")
@@ -140,7 +140,7 @@ class Tuner:
         why there is no reading.
 
         `tell(asked, failure="did_not_start")` keeps the search away from there. `more` is as for an observation. Raises
-        ValueError where both are given, or neither.
+        ValueError if both are given, or neither.
         """
         self.history = self.history.tell(configuration, measured, failure=failure, **more)
         self._model = None

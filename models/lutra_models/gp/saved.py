@@ -60,7 +60,7 @@ def learned_from_dict(document: Mapping[str, Any], **known: Any) -> Learned:
 
 
 def generator_to_dict(rng: np.random.Generator) -> Document:
-    """Its state, and the seed from which it spawns others. Raises ValueError where these are not plain numbers."""
+    """Its state, and the seed from which it spawns others. Raises ValueError if these are not plain numbers."""
     bits = rng.bit_generator
     state, seed = dict(bits.state), bits.seed_seq
     if state["bit_generator"] not in _GENERATORS or not isinstance(seed, np.random.SeedSequence):

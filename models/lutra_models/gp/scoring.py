@@ -102,7 +102,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _sane(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises FitFailed where a model predicted what is no number."""
+    """Raises FitFailed if a model predicted what is no number."""
     strange = [name for name, value in told.items() if value is not None and not np.isfinite(value)]
     if strange:
         raise FitFailed(f"predictions that are not numbers: {', '.join(strange)}")

@@ -32,7 +32,7 @@ MARKED = 0.1
 
 
 def busy_elsewhere(windows: Sequence[LoadedWindow]) -> list[float]:
-    """For each window the share by which something else slowed the server; 0 where nothing did.
+    """For each window the share by which something else slowed the server; 0 if nothing did.
 
     A window without what the host shows counts as quiet.
     """
@@ -65,7 +65,7 @@ def as_now(windows: Sequence[LoadedWindow]) -> list[LoadedWindow]:
 
 
 def beyond_usual(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:
-    """The share of the window's processor time that something took beyond what is usual; 0 where nothing did."""
+    """The share of the window's processor time that something took beyond what is usual; 0 if nothing did."""
     taken = _above(window, lost_share, others)
     if not any(name in window.metrics for name in (WAITING, LOAD)):
         return max(taken, 0.0)
@@ -75,7 +75,7 @@ def beyond_usual(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:
 
 
 def lost_share(metrics: Mapping[str, float]) -> float | None:
-    """The share of the processor time wanted that others or a quota took; None where the window does not say."""
+    """The share of the processor time wanted that others or a quota took; None if the window does not say."""
     if not any(name in metrics for name in OTHERS):
         return None
     lost = sum(metrics.get(name, 0.0) for name in OTHERS)
@@ -108,7 +108,7 @@ def _share(lost: float, metrics: Mapping[str, float]) -> float:
 def _above(
     window: LoadedWindow, of: Callable[[Mapping[str, float]], float | None], peers: Sequence[LoadedWindow]
 ) -> float:
-    """By how much the window's share lies above its peers' median; 0 where it or too few of them say."""
+    """By how much the window's share lies above its peers' median; 0 if it or too few of them say."""
     share = of(window.metrics)
     others = [s for w in peers if (s := of(w.metrics)) is not None]
     return share - median(others) if share is not None and len(others) > ENOUGH else 0.0

@@ -31,7 +31,7 @@ class LoadedWindow:
 
     @property
     def rate(self) -> float | None:
-        """What clients ask for in a second, in statements or else in transactions; None where that is unknown or 0."""
+        """What clients ask for in a second, in statements or else in transactions; None if that is unknown or 0."""
         return next((self.metrics[m.name] for m in (QPS, TPS) if self.metrics.get(m.name, 0.0) > 0), None)
 
     @property
@@ -60,5 +60,5 @@ def at_like_load(windows: Iterable[LoadedWindow], others: Sequence[LoadedWindow]
 
 
 def _ratio(one: float | None, other: float | None) -> float:
-    """At least 1; 1 where one is unknown."""
+    """At least 1; 1 if one is unknown."""
     return 1.0 if one is None or other is None else max(one, other) / min(one, other)

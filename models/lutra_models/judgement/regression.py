@@ -64,7 +64,7 @@ class Mixture:
 def coefficient(
     y: Sequence[float], columns: Sequence[Sequence[float]], times: Sequence[float], noise: Sequence[float]
 ) -> Mixture | None:
-    """Of the last of the columns (p, n); None where the others leave nothing of it, or n ≤ p.
+    """Of the last of the columns (p, n); None if the others leave nothing of it, or n ≤ p.
 
     `times` (n,) ascend, in windows; `noise` (n,) is what each window's variance has beside the usual, in multiples.
     """

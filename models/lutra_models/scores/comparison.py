@@ -39,7 +39,7 @@ class Comparison:
     """`sessions` paired differences: their mean, its interval, and how many sessions more would exclude zero.
 
     `mean` is None without a session; `low` and `high` are None while there are too few sessions for any interval.
-    `needed` is 0 where the interval excludes zero, and None where `MOST_NEEDED` sessions more might not, and before
+    `needed` is 0 if the interval excludes zero, and None if `MOST_NEEDED` sessions more might not, and before
     `LEAST_TOLD` sessions.
     """
 

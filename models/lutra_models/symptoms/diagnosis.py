@@ -187,9 +187,9 @@ def _defaults(row: SymptomRow, scope: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
-    """The symptom without its cures; None where it does not show.
+    """The symptom without its cures; None if it does not show.
 
-    Raises InvalidConfiguration where something that it reads is not there.
+    Raises InvalidConfiguration if something that it reads is not there.
     """
     scope.update(_defaults(row, scope))
     numbers = {name: scope.setdefault(name, formula.value(scope)) for name, formula in row.numbers.items()}

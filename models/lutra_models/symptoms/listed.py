@@ -145,7 +145,7 @@ def counts(kind: str, strength: float, threshold: str) -> bool:
 
 
 def status(document: Document, threshold: str) -> int:
-    """For a script: 1 where something at the threshold shows, 2 where something of that kind could not be judged."""
+    """For a script: 1 if something at the threshold shows, 2 where something of that kind could not be judged."""
     if any(_fails(s, threshold) for s in document["symptoms"]):
         return FOUND
     unjudged = any(_unjudged(n, threshold) for n in document["not_judged"])

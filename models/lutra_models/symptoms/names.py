@@ -16,7 +16,7 @@ def is_plain(text: str) -> bool:
 
 
 def identifiers(text: str) -> tuple[str, ...] | None:
-    """The names of a list such as `orders, "Old orders"`, quoted as the server quotes them; None where it is no such
+    """The names of a list such as `orders, "Old orders"`, quoted as the server quotes them; None if it is no such
     list.
     """
     return tuple(re.findall(_IDENTIFIER, text)) if _IDENTIFIERS.fullmatch(text) else None

@@ -40,8 +40,8 @@ class Wish:
 class Cure:
     """A change of one setting that a symptom recommends, in the server's own unit.
 
-    `after` is None where nothing can be offered, and `obstacle` says why; where both are given, the rules allow only
-    this much. `set_by` names where somebody has set the value before, None where it is the server's default.
+    `after` is None if nothing can be offered, and `obstacle` says why; where both are given, the rules allow only
+    this much. `set_by` names where somebody has set the value before, None if it is the server's default.
     `unreached` are those who have a value of their own.
     """
 
@@ -109,7 +109,7 @@ class Offers:
         )
 
     def _offered(self, wish: Wish, before: Value) -> tuple[Value | None, str | None]:
-        """The value, and why it is not all of the wish. Raises InvalidConfiguration where the setting cannot move."""
+        """The value, and why it is not all of the wish. Raises InvalidConfiguration if the setting cannot move."""
         name = wish.setting
         movable = self._policy.movable
         if movable is not None and name not in movable:
@@ -186,7 +186,7 @@ def takes_memory(live: LiveSettings, policy: Policy, name: str, after: Value) ->
 
 
 def _inside(knob: Knob, wanted: Value) -> Value:
-    """The legal, readable value next to the wish. Raises InvalidConfiguration where there is none."""
+    """The legal, readable value next to the wish. Raises InvalidConfiguration if there is none."""
     domain = knob.domain
     if not isinstance(domain, Number):
         options = {o.lower(): o for o in domain.options}

@@ -84,7 +84,7 @@ class SymptomRow:
     """A formula over windows, settings and hardware, and what it says.
 
     The symptom shows where `given` holds and `measure` has reached `begins`, on the way to `full`, at which it has its
-    full strength: at most `most`, less than 1 where the evidence is indirect. `threshold` says where the two come from,
+    full strength: at most `most`, less than 1 if the evidence is indirect. `threshold` says where the two come from,
     `source` is its address. `numbers` are named parts of the formulas, in order. `settings` are those that it speaks
     of; in a symptom of the kind `enough` they need no more. `measured` is what the formulas read of the windows.
     Without `engines` it is a symptom of the host, beneath any of them. `by_hand` says what a person could do where no
@@ -152,7 +152,7 @@ class SymptomRow:
         return self.concerns(engine) and self.since <= parts and old_enough
 
     def strength(self, measured: float) -> float:
-        """From `WEAKEST` where it begins to `most`; 0 where it does not show."""
+        """From `WEAKEST` where it begins to `most`; 0 if it does not show."""
         way = (measured - self.begins) / (self.full - self.begins)
         if way < 0:
             return WEAKEST if self._is_noted(measured) else 0.0
@@ -216,7 +216,7 @@ class SymptomRow:
 
 @lru_cache(maxsize=1)
 def rows() -> tuple[SymptomRow, ...]:
-    """Every engine's. Raises ValueError where a file contradicts itself or a catalogue."""
+    """Every engine's. Raises ValueError if a file contradicts itself or a catalogue."""
     files = sorted(
         (f for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")), key=lambda f: f.name
     )
@@ -234,7 +234,7 @@ def of_engine(engine: str) -> tuple[SymptomRow, ...]:
 
 
 def from_document(document: Mapping[str, Any]) -> tuple[SymptomRow, ...]:
-    """Raises ValueError where a formula or a sentence reads a name that nobody knows."""
+    """Raises ValueError if a formula or a sentence reads a name that nobody knows."""
     metrics = {name: Measured.parse(text) for name, text in document.get("metrics", {}).items()}
     defaults = {name: Formula(text) for name, text in document.get("defaults", {}).items()}
     found = tuple(_row(entry, document, metrics, defaults) for entry in document["symptom"])

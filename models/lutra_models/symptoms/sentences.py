@@ -67,7 +67,7 @@ def places(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def told(text: str, scope: Mapping[str, Any]) -> str:
-    """The text with its numbers. Raises InvalidConfiguration where one is not known."""
+    """The text with its numbers. Raises InvalidConfiguration if one is not known."""
 
     def shown(found: re.Match[str]) -> str:
         name, form = found.groups()

@@ -63,7 +63,7 @@ class Measured:
         return self.metric + RATE if self.how in ("count", "rate") else self.metric
 
     def value(self, windows: Sequence[MeasuredWindow]) -> float | str | None:
-        """None where no window has it. The windows come in the order of time."""
+        """None if no window has it. The windows come in the order of time."""
         if self.how == "text":
             return next((w.texts[self.metric] for w in reversed(windows) if self.metric in w.texts), None)
         having = [w for w in windows if self.reported in w.metrics]

@@ -2,10 +2,10 @@
 
 Both sides of a round were measured shortly one after the other, so their ratio is free of the drift that moves both.
 The logarithms of the rounds' ratios are averaged without the lowest and the highest of them (from five rounds on), and
-the interval is Yuen's (1974): one stalled window, or a server that changes in the middle of a round, does not decide. A
-test after each round that stops at the first good result errs more often than a single test. So early tests ask for
-more (Lan & DeMets 1983), and each interval holds the true gain with 90 % after every round. `python -m benchmarks
-verification` measures both.
+the interval is Yuen's (1974). So one stalled window, or a server that changes in the middle of a round, does not
+decide. A test after each round that stops at the first good result errs more often than a single test. So early tests
+ask for more (Lan & DeMets 1983), and each interval holds the true gain with 90 % after every round. `python -m
+benchmarks verification` measures both.
 
 Decisions use that interval. A repeated measurement scatters by itself, so the report has an interval that holds the
 mean of three later rounds, too.
@@ -102,7 +102,7 @@ def _hope(middle: float, error: float, rounds: int, budget: int) -> float:
 
 
 def log_ratios(challenger: Sequence[float], reference: Sequence[float], goal: Goal) -> list[float]:
-    """Above 0 where the challenger is better. No reading of a pair counts as less than a thousandth of the other."""
+    """Above 0 if the challenger is better. No reading of a pair counts as less than a thousandth of the other."""
     sign = 1.0 if goal == "maximize" else -1.0
     return [sign * _log_ratio(c, r) for c, r in zip(challenger, reference, strict=True)]
 

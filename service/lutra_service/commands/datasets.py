@@ -174,7 +174,7 @@ def _live(source: Path, rows: Sequence[RawRow], mapping: ColumnMapping, given: M
     from lutra_service.app.workloads.imports.workload import unread_server
 
     def said(option: str, name: str) -> Any:
-        """Raises Broken where nobody says it."""
+        """Raises Broken if nobody says it."""
         cell = told_by(mapping, rows, name)
         if given[option] is None and cell is None:
             raise Broken(f"{source} does not name its {name}: pass --{option.replace('_', '-')}")
@@ -186,7 +186,7 @@ def _live(source: Path, rows: Sequence[RawRow], mapping: ColumnMapping, given: M
 
 
 def _format_of(source: Path) -> str:
-    """Raises Broken where its name tells none."""
+    """Raises Broken if its name tells none."""
     from lutra_service.app.workloads.imports.raw import Broken
 
     if source.is_dir():

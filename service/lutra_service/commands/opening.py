@@ -19,7 +19,7 @@ COMMAND_LINE = Actor(token_name="command line")  # noqa: S106  (nobody's secret)
 
 
 def check_schema(settings: Settings) -> None:
-    """Raises ClickException where `lutra migrate` has to run first."""
+    """Raises ClickException if `lutra migrate` has to run first."""
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
         raise click.ClickException(

@@ -21,7 +21,7 @@ POLL_S = 0.5
 
 
 def scored(store: Store, settings: Settings, model_id: str, say: Callable[[str], None]) -> None:
-    """Compute the scorecard to its end, and `say` how far it is. Raises ClickException where it fails."""
+    """Compute the scorecard to its end, and `say` how far it is. Raises ClickException if it fails."""
     job, worker = store.write(lambda unit: past_sessions.start(unit, model_id)), candidate_worker(settings)
     id_ = job.id
     try:
@@ -45,7 +45,7 @@ def _claimed(unit: UnitOfWork, id_: str, settings: Settings) -> bool:
 
 
 def _step(store: Store, worker: Worker, id_: str) -> None:
-    """One step, and its end stored. Raises ClickException where nothing can compute."""
+    """One step, and its end stored. Raises ClickException if nothing can compute."""
     try:
         given = store.read(lambda unit: model_jobs.job(unit, id_))
         result = model_jobs.checked(worker.run(given.task, given.payload), given.payload)

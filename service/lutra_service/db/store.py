@@ -162,15 +162,15 @@ class Store:
         return self._clock()
 
     def read(self, work: Work[T]) -> T:
-        """Raises StoreAway where the database does not answer."""
+        """Raises StoreAway if the database does not answer."""
         with self._reached(), Session(self._reader) as db:
             return work(UnitOfWork(db, self._clock(), self._daily_bytes, self._kept))
 
     def write(self, work: Work[T]) -> T:
         """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start.
 
-        Raises CommitUnknown where the answer to the commit was lost: what may be stored is not done again. Raises
-        StoreFull where there is no room, and StoreAway where the database does not answer.
+        Raises CommitUnknown if the answer to the commit was lost: what may be stored is not done again. Raises
+        StoreFull if there is no room, and StoreAway if the database does not answer.
         """
         with self._reached():
             result, changed = self._committed(work)
@@ -179,7 +179,7 @@ class Store:
         return result
 
     def check(self) -> None:
-        """Raises StoreAway where the database does not answer."""
+        """Raises StoreAway if the database does not answer."""
         with self._reached(), self._reader.connect() as connection:
             connection.execute(text("select 1"))
 
@@ -225,7 +225,7 @@ class Store:
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        """Raises StoreAway where others have been writing for too long."""
+        """Raises StoreAway if others have been writing for too long."""
         if self._turn is None:
             yield
             return

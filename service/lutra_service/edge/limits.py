@@ -24,7 +24,7 @@ class Rate:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, key: str, whose: str) -> None:
-        """Count one request. Raises TooManyRequests where none is left, and counts nothing then."""
+        """Count one request. Raises TooManyRequests if none is left, and counts nothing then."""
         now = self._clock()
         left, at = self._buckets.pop(key, (self._per_s * BURST_S, now))
         left = min(self._per_s * BURST_S, left + (now - at) * self._per_s)
@@ -52,7 +52,7 @@ class Places:
 
     @asynccontextmanager
     async def taken(self, key: str) -> AsyncIterator[None]:
-        """Raises TooManyRequests where this key has its share, Busy where everything is taken."""
+        """Raises TooManyRequests if this key has its share, Busy if everything is taken."""
         if self._held[key] >= self._each:
             raise TooManyRequests(f"{self._each} {self._what} at once is the most for one client")
         if self._held.total() >= self._most:

@@ -204,7 +204,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _waited_s(pid: int) -> float:
-    """How long the process has waited for a processor in its life; 0 where the system does not tell."""
+    """How long the process has waited for a processor in its life; 0 if the system does not tell."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):

@@ -51,7 +51,7 @@ class Worker(Protocol):
         """Get ready without being waited for. Raises NoWorker."""
 
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
-        """Raises WorkerLost, NoWorker, or a LutraError where the computation failed."""
+        """Raises WorkerLost, NoWorker, or a LutraError if the computation failed."""
 
     def pause(self, on: bool) -> None:
         """Hold what is being computed, and what will be, or let it go on; from any thread. Held time counts nowhere."""

@@ -51,7 +51,7 @@ def handover(request: Mapping[str, Any]) -> Document:
 
 
 def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
-    """The finalist that the verdict names. Raises ValueError where more has to be measured."""
+    """The finalist that the verdict names. Raises ValueError if more has to be measured."""
     history, document = model.history, request["verification"]
     contest = contest_from_dict(document, history.objective, history.limits)
     decided = verdict(contest)

@@ -6,7 +6,14 @@ import sys
 from itertools import chain
 
 from tests.architecture.prose.check import hard_sentences, private_words
-from tests.architecture.prose.texts import catalogues, documentation, help_texts, messages, rest_descriptions
+from tests.architecture.prose.texts import (
+    catalogues,
+    docstrings,
+    documentation,
+    help_texts,
+    messages,
+    rest_descriptions,
+)
 
 
 def main() -> int:
@@ -16,7 +23,7 @@ def main() -> int:
 
 
 def texts() -> chain[object]:
-    return chain(documentation(), help_texts(), rest_descriptions(), messages(), catalogues())
+    return chain(documentation(), docstrings(), help_texts(), rest_descriptions(), messages(), catalogues())
 
 
 if __name__ == "__main__":

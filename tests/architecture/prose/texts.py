@@ -1,4 +1,4 @@
-"""Every text of the project that a user reads: pages, notebooks, help, REST descriptions, messages and TOML."""
+"""Every text of the project that people read: pages, notebooks, docstrings, help, REST descriptions, messages, TOML."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from inspect import cleandoc
 from pathlib import Path
 
 import click
@@ -19,6 +20,8 @@ from lutra_service.cli import main as lutra
 from tests.docs.pages import ROOT, name, pages, prose
 
 SOURCES = tuple(ROOT / member for member in ("models", "agent", "service", "client", "lab", "notebooks"))
+REFERENCES = ("models", "agent", "service", "client", "lab")
+"""The distributions whose public docstrings are checked."""
 PROGRAMS = (("lutra", lutra), ("lutra-agent", lutra_agent), ("lutra-advice", lutra_advice))
 GENERATED = ("docs/reference/symptoms.md",)
 """Made of the catalogues, which are checked themselves."""
@@ -40,6 +43,7 @@ SENTENCES = (
 )
 """The keys of a catalogue whose values are sentences; the others are formulas, statements and names."""
 _STATEMENT = re.compile(r"\b(?:SELECT|CASE|COALESCE|FILTER|BETWEEN)\b|\b(?:sum|max|coalesce)\(")
+_CODE = re.compile(r"`[^`\n]*`")
 _LIST_ITEM = re.compile(r"^ *(?:[-*]|\d+\.) ")
 
 
@@ -120,6 +124,30 @@ def messages() -> Iterator[Text]:
                 continue
             if " " in text and not _STATEMENT.search(text) and NEVER_EDITED not in path:
                 yield Text(f"{path}:{node.lineno}", text, whole=False)
+
+
+def docstrings() -> Iterator[Text]:
+    """The docstrings of public modules, classes, functions and attributes, without their code.
+
+    A docstring with a backspace is the help of a command, which `help_texts` reads.
+    """
+    for path, module in modules():
+        if path.split("/")[0] in REFERENCES and NEVER_EDITED not in path:
+            for line, text in _docstrings_of(module):
+                lines = list(enumerate(_CODE.sub("`code`", text).splitlines(), line))
+                if "\b" not in text:
+                    yield from (Text(f"{path}:{at}", part) for at, part in _paragraphs(lines))
+
+
+def _docstrings_of(node: ast.AST) -> Iterator[tuple[int, str]]:
+    body = getattr(node, "body", [])
+    for before, statement in zip([None, *body], body, strict=False):
+        documented = before is None or isinstance(before, ast.Assign | ast.AnnAssign)
+        value = statement.value if documented and isinstance(statement, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.lineno, cleandoc(value.value)
+        if isinstance(statement, ast.ClassDef | ast.FunctionDef) and not statement.name.startswith("_"):
+            yield from _docstrings_of(statement)
 
 
 def rest_descriptions() -> Iterator[Text]:

@@ -22,7 +22,7 @@ LONGEST_WORDS = 200
 
 @contextmanager
 def understood(what: str) -> Iterator[None]:
-    """Raises CollectionFailed where the answer is of another kind than was asked for. Also a decorator."""
+    """Raises CollectionFailed if the answer is of another kind than was asked for. Also a decorator."""
     try:
         yield
     except NONSENSE as error:
@@ -37,7 +37,7 @@ class Attempts:
         self.problems: list[str] = []
 
     def tried(self, name: str, read: Callable[[], T]) -> T | None:
-        """None where it failed."""
+        """None if it failed."""
         try:
             with understood(name):
                 return read()

@@ -51,7 +51,7 @@ def require_named(database: Database, driver: str) -> NamedDatabase:
 
 
 def require_proved(database: Database) -> None:
-    """Raises DriverFailed where nothing proves that the server itself would be given the password."""
+    """Raises DriverFailed if nothing proves that the server itself would be given the password."""
     if not database.proved:
         how = "name the server's socket as database.host"
         raise DriverFailed(

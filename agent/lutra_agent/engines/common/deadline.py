@@ -70,7 +70,7 @@ def _problem(seconds: float, own: socket.socket, most: int | None, ended: thread
 
 
 def _received(own: socket.socket) -> int:
-    """By the kernel's count; 0 where it has none, as of a socket of this host."""
+    """By the kernel's count; 0 if it has none, as of a socket of this host."""
     try:
         told = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, RECEIVED.stop)
     except OSError:

@@ -14,7 +14,7 @@ from lutra_agent.engines.common.place import Place
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """Which server answers. `identifier` is what it calls itself, empty where it has no name of its own."""
+    """Which server answers. `identifier` is what it calls itself, empty if it has no name of its own."""
 
     version: str
     role: Role
@@ -48,7 +48,7 @@ class Health(Protocol):
     managers: tuple[str, ...]
 
     def ping(self) -> None:
-        """Raises LoginRefused, or ServerStarting, where it is known that the server runs."""
+        """Raises LoginRefused, or ServerStarting, if it is known that the server runs."""
         ...
 
     def started(self) -> str:
@@ -75,7 +75,7 @@ class Health(Protocol):
         ...
 
     def was_shut_down(self, traces: Traces) -> bool | None:
-        """Whether a server that is down was shut down, by the traces of when it was up; None where nothing tells it.
+        """Whether a server that is down was shut down, by the traces of when it was up; None if nothing tells it.
 
         Asks no server.
         """

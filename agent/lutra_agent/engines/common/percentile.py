@@ -12,7 +12,7 @@ MOST = 2**64
 def percentile(bounds: Sequence[tuple[float, float]], counts: Sequence[int], share: float = P99) -> float | None:
     """Interpolated within its range, on a logarithmic scale where the range begins above zero.
 
-    `bounds` are the ranges' ends. None where nothing was counted, where the percentile lies in an open range, and where
+    `bounds` are the ranges' ends. None if nothing was counted, where the percentile lies in an open range, and where
     these are neither ranges of durations nor counts.
     """
     if not counted(bounds, counts):

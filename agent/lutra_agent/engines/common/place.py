@@ -37,7 +37,7 @@ NO_LIMITS = "the agent does not know the limits of its container"
 class Place:
     """The process and folder on this host that are proven to be the server's.
 
-    `doubt` is what is not, in words, with the way out; empty where both are. `unread`: the server's answers could not
+    `doubt` is what is not, in words, with the way out; empty if both are. `unread`: the server's answers could not
     be read, and may be another time.
     """
 
@@ -105,7 +105,7 @@ def place_of(told: Told) -> Place:
 
 
 def sees(process: int, path: Path) -> bool | None:
-    """Whether `path` is the same file or folder for the process as for us; None where we may not look, or it ended."""
+    """Whether `path` is the same file or folder for the process as for us; None if we may not look, or it ended."""
     try:
         return os.path.samestat(_within(Path(f"/proc/{process}/root"), path).stat(), path.stat())
     except PermissionError:
@@ -182,7 +182,7 @@ def _is_called(process: int, programs: Collection[str]) -> bool:
 
 
 def _holds(process: int, inode: int) -> bool | None:
-    """Whether it has this socket open; None where we may not look."""
+    """Whether it has this socket open; None if we may not look."""
     try:
         with os.scandir(f"/proc/{process}/fd") as opened:
             return any(_link(Path(file.path)) == f"socket:[{inode}]" for file in opened)

@@ -84,16 +84,16 @@ class SettingSource(Protocol):
     def reload(self) -> None:
         """Make what `execute` did active, and wait where that takes a while.
 
-        Raises ApplyRefused where that fails, or takes too long.
+        Raises ApplyRefused if that fails, or takes too long.
         """
         ...
 
     def before_restart(self) -> None:
-        """Raises ApplyRefused where a restart of the server would lose data."""
+        """Raises ApplyRefused if a restart of the server would lose data."""
         ...
 
     def settings_file(self) -> Path | None:
-        """The file which `execute` changes; None where the agent's account may not know it, or there is none."""
+        """The file which `execute` changes; None if the agent's account may not know it, or there is none."""
         ...
 
     def settings_file_in(self, data_dir: Path | None) -> Path | None:

@@ -13,7 +13,7 @@ from lutra_agent.engines.common.source import Permissions, SettingSource
 
 
 def read_settings(sources: Iterable[SettingSource]) -> dict[str, ServerSetting]:
-    """The settings of all sources. Raises ValueError where two of them report the same setting."""
+    """The settings of all sources. Raises ValueError if two of them report the same setting."""
     found: dict[str, ServerSetting] = {}
     for source in sources:
         settings = source.read()

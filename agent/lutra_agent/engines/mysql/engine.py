@@ -35,12 +35,12 @@ MARIADB = Product(
 
 
 def open_mysql(database: MysqlDatabase) -> Engine:
-    """Dials lazily."""
+    """Connects lazily."""
     return assembled(database, Session(Connection(database), MYSQL), MysqlFigures(), Persisted())
 
 
 def open_mariadb(database: MariadbDatabase) -> Engine:
-    """Dials lazily."""
+    """Connects lazily."""
     session = Session(Connection(database), MARIADB)
     file = database.include_file
     return assembled(database, session, MariadbFigures(), IncludeFile(file), include_file=file)

@@ -16,7 +16,7 @@ def libpq_environment(database: Database, folder: Path, libpq: int = 0) -> dict[
     """Our environment with the password, where there is one, in a file of `folder` that only we can read.
 
     `libpq` is the version of the client's, as far as it is known: from 16 on it keeps a password to itself. Raises
-    DriverFailed where another one would give the password to whoever listens on the port.
+    DriverFailed if another one would give the password to whoever listens on the port.
     """
     environment = {**os.environ, "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
     environment |= {f"PG{k.upper().replace('_', '')}": v for k, v in tls(database).items()}

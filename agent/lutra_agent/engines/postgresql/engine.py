@@ -16,7 +16,7 @@ FAMILY = "postgresql"
 
 
 def open_postgresql(database: PostgresqlDatabase) -> Engine:
-    """Dials lazily."""
+    """Connects lazily."""
     session = Session(Connection(database))
     sampler = Sampler(Connection(database)) if database.watch_transactions else None
     source = PostgresSource(session, FAMILY)

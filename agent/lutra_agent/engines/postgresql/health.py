@@ -72,7 +72,7 @@ class PostgresHealth:
 
 
 def _control_state(folder: Path) -> int | None:
-    """What the server wrote into its control file last; None where this account may not read it."""
+    """What the server wrote into its control file last; None if this account may not read it."""
     try:
         return int(STATE.unpack_from(read_regular(folder / CONTROL_FILE, LONGEST)[0], STATE_AT)[0])
     except (OSError, struct.error):

@@ -60,7 +60,7 @@ def read_settings(connection: Connection, names: tuple[str, ...], file: Path | N
 
 
 def persisted(connection: Connection, file: Path | None) -> dict[str, str] | None:
-    """Setting → text in postgresql.auto.conf; None where neither the file nor the server shows it."""
+    """Setting → text in postgresql.auto.conf; None if neither the file nor the server shows it."""
     if file is not None:
         try:
             return parse_settings_file(read_regular(file)[0].decode(errors="replace"))
@@ -136,7 +136,7 @@ def _listed(who: Sequence[str]) -> str | None:
 
 
 def _by_name(connection: Connection, query: str) -> dict[str, str] | None:
-    """Setting → what a file of the server's says; None where the account may not know."""
+    """Setting → what a file of the server's says; None if the account may not know."""
     try:
         return {text(name): text(value) for name, value in connection.rows(query)}
     except CollectionFailed:

@@ -14,7 +14,7 @@ from lutra_agent.engines.redis.telemetry.telemetry import RedisTelemetry
 
 
 def open_engine(database: RedisDatabase, name: str) -> Engine:
-    """Dials lazily."""
+    """Connects lazily."""
     session = Session(database, PRODUCTS[name])
     probe = Probe(Connection(database, answer_s=None), database.probe_per_s) if database.probe_per_s else None
     source = RedisSource(session, conf.PIKA if name == "pika" else conf.REDIS)

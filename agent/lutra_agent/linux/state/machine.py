@@ -50,7 +50,7 @@ def _clock(root: Path) -> float | None:
 
 
 def _unsynchronised(root: Path) -> float | None:
-    """1 where nobody keeps the kernel's clock: its own word, which any account may ask for. Of this machine alone."""
+    """1 if nobody keeps the kernel's clock: its own word, which any account may ask for. Of this machine alone."""
     if root != Path("/"):
         return None
     ask = _adjtimex()

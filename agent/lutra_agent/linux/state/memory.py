@@ -88,6 +88,6 @@ def _nodes(root: Path) -> list[Path]:
 
 
 def _chosen(path: Path) -> float | None:
-    """1 where `always` is in brackets."""
+    """1 if `always` is in brackets."""
     said = text(path)
     return float("[always]" in said) if said else None

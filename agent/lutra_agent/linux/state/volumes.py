@@ -67,7 +67,7 @@ class Volumes:
         )
 
     def _of_process(self, pid: int | None, folder: Path) -> dict[str, float]:
-        """Of /tmp and /dev/shm as the server sees them; 0 where they are the data's own."""
+        """Of /tmp and /dev/shm as the server sees them; 0 if they are the data's own."""
         seen = self._root if pid is None else self._root / "proc" / str(pid) / "root"
         found: dict[str, float] = {}
         for place, name in (("tmp", "tmp"), ("dev/shm", "shm")):
@@ -120,7 +120,7 @@ def _room(folder: Path, name: str) -> dict[str, float]:
 
 
 def _links(folder: Path) -> list[Path] | None:
-    """Those of the folder and of its subfolders, up to the limits above; None where the folder cannot be read."""
+    """Those of the folder and of its subfolders, up to the limits above; None if the folder cannot be read."""
     own = _entries(folder)
     if own is None:
         return None

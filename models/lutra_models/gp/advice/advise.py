@@ -1,8 +1,8 @@
 """The next step on a live database, where a person approves each one and clients notice what it does.
 
-The order: a return to known settings that are better than the current ones at comparable load; the evidence; changes
-that are probably better by the model of this database and its past workloads; within the session's budget, a trial to
-learn; nothing. They are never combined. Shapes: m candidates, k knobs.
+The steps by priority: first, a return to known settings that are better than the current ones at comparable load. Then
+the evidence, and changes that are probably better by the model of this database and its past workloads. Within the
+session's budget, a trial to learn. Otherwise, nothing. They are never combined. Shapes: m candidates, k knobs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def advise(
 ) -> Advised:
     """The proposal, with at most `exploration` more trials to learn and at most `most` settings changed in all.
 
-    Raises ValueError where the history has no current configuration.
+    Raises ValueError if the history has no current configuration.
     """
     if history.current is None:
         raise ValueError("a live recommendation needs the current configuration")
@@ -128,14 +128,14 @@ class _Live:
 
     @cached_property
     def back(self) -> tuple[Configuration, Compared] | None:
-        """Known settings against which the current ones are worse at like load, and what was compared."""
+        """Known settings against which the current ones are worse at comparable load, and what was compared."""
         return next((one for one in self.shown.better() if self._wanted(one[0])), None)
 
     @cached_property
     def best(self) -> Configuration | None:
         """The new configuration, one setting from the current one, with the largest gain that is probable.
 
-        Of what was active before, the comparison at like load decides. The setting's value lies within those that were
+        Of what was active before, the comparison at comparable load decides. The setting's value lies within those that were
         measured under the load and pressure of now: beyond them the model would guess.
         """
         learned, measured = self.learned, self.shown.like_now
@@ -170,7 +170,7 @@ class _Live:
     def probable_gain(self, configuration: Configuration, over: Configuration | None = None) -> float:
         """The relative gain over `over` (the current one) that is reached with the stated probability; below 0: none.
 
-        Over readings that are all zero nothing is gained. Raises ValueError where nothing was learned.
+        Over readings that are all zero nothing is gained. Raises ValueError if nothing was learned.
         """
         if self.learned is None:
             raise ValueError("nothing was learned yet")
@@ -185,7 +185,7 @@ class _Live:
         return math.expm1(share) if self.learned.sign > 0 else -math.expm1(-share)
 
     def explored(self, rng: np.random.Generator) -> Configuration | None:
-        """What the careful search would learn from; None where that is nothing new."""
+        """What the careful search would learn from; None if that is nothing new."""
         step = CAREFUL.choose(self.history, self.learned, rng, self.options)
         if self.most is not None:
             step = with_few_changes(self.history, self.learned, step, self.most, True, self.options.search)
@@ -208,7 +208,7 @@ class _Live:
         return np.asarray(learned.sign * mean - NormalDist().inv_cdf(self.options.live.probability) * doubt)
 
     def _wanted(self, configuration: Configuration) -> bool:
-        """Allowed, within the bound on changes, and nothing of it was turned down."""
+        """Allowed, within the bound on changes, and nothing of it was declined."""
         began, turned_down = self.history.reference or self.current, self.history.turned_down
         few = self.most is None or len(began.changes_to(configuration)) <= self.most
         changes = self.current.changes_to(configuration)

@@ -14,7 +14,7 @@ from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
 Objects = Callable[[Configuration], str | None]
-"""Why a configuration is not proposed, by what this database has taught; None where nothing is known against it."""
+"""Why a configuration is not proposed, by what this database has taught; None if nothing is known against it."""
 Group = tuple[Finding, tuple[Move, ...]]
 
 
@@ -99,7 +99,7 @@ def _open(history: History, evidence: Evidence, current: Configuration, options:
 
 
 def _why_not(history: History, evidence: Evidence, current: Configuration, move: Move, options: Live) -> str | None:
-    """Why a move is not proposed, empty where nobody need be told; None where it may be."""
+    """Why a move is not proposed, empty if nobody need be told; None if it may be."""
     name = move.setting
     if move.after is None:
         return f"{move.sentence} No value can be offered for {name}: {move.obstacle}." if move.obstacle else ""
@@ -147,7 +147,7 @@ def _fitting(
 
 
 def _failed_under(history: History, moves: Sequence[Move]) -> str | None:
-    """That the server would not run under the values that `moves` ask for, and never has; None where nothing says so.
+    """That the server would not run under the values that `moves` ask for, and never has; None if nothing says so.
 
     Of several cures that failed together nothing says which it was: none of them is tried once more.
     """
@@ -159,7 +159,7 @@ def _failed_under(history: History, moves: Sequence[Move]) -> str | None:
 
 
 def _obstacle(history: History, reached: Configuration, most: int | None) -> str | None:
-    """Which bound, guard or rule does not allow a configuration; None where all do."""
+    """Which bound, guard or rule does not allow a configuration; None if all do."""
     began = history.reference
     if most is not None and began is not None and len(began.changes_to(reached)) > most:
         return f"this session changes at most {most} {'setting' if most == 1 else 'settings'}"

@@ -25,7 +25,7 @@ class Shown:
     current: Configuration
 
     def against(self, former: Configuration) -> Compared | None:
-        """What the current configuration is against `former`; None where that was never active."""
+        """What the current configuration is against `former`; None if that was never active."""
         known = next((c for there, c in self._compared if there == former), None)
         if known is not None:
             return known

@@ -60,7 +60,7 @@ PARTS = (SURROGATE, KERNEL, ACQUISITION)
 
 @dataclass(frozen=True)
 class Plugged:
-    """A part that a package has to bring; `package` is the one that is installed, None where none is."""
+    """A part that a package has to bring; `package` is the one that is installed, None if none is."""
 
     part: Part
     name: str
@@ -68,7 +68,7 @@ class Plugged:
 
 
 def plugged(options: Options) -> tuple[Plugged, ...]:
-    """The parts that are none of ours. Raises BrokenExtension where two packages bring one name."""
+    """The parts that are none of ours. Raises BrokenExtension if two packages bring one name."""
     wanted = ((part, part.chosen(options)) for part in PARTS)
     return tuple(Plugged(p, name, extensions.package_of(p.group, name)) for p, name in wanted if name not in p.ours)
 

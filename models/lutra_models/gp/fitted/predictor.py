@@ -50,7 +50,7 @@ class Predictor:
 
 
 def _cholesky(k: Array) -> Array:
-    """(n, n) the lower factor. Raises LinAlgError where `k` is not positive definite."""
+    """(n, n) the lower factor. Raises LinAlgError if `k` is not positive definite."""
     lower = np.zeros_like(k)
     for j in range(len(k)):
         column = k[j:, j] - np.einsum("ij,j->i", lower[j:, :j], lower[j, :j])

@@ -93,7 +93,7 @@ class Snapshot:
         return tuple(self.posteriors)
 
     def bare(self, metric: str) -> GaussianProcess | None:
-        """The metric's posterior from this workload's own readings alone; None where that is not known."""
+        """The metric's posterior from this workload's own readings alone; None if that is not known."""
         return self.alone.get(metric) if self.trends.get(metric) else self.posteriors.get(metric)
 
     def inputs(self, metric: str, codes: Array) -> Array:

@@ -95,7 +95,7 @@ class Tree:
         return node
 
     def verified(self, d: int) -> Tree:
-        """Raises ValueError where a node's feature or children do not exist, or a child comes before its parent."""
+        """Raises ValueError if a node's feature or children do not exist, or a child comes before its parent."""
         n = len(self.feature)
         inner = np.flatnonzero(self.feature != _LEAF)
         if not n or any(len(a) != n for a in (self.threshold, self.left, self.right)):

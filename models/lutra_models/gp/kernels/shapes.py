@@ -24,7 +24,7 @@ _NEAR_ONE = 1e-6
 
 
 class Kernel(Protocol):
-    """A correlation: 1 where two configurations are equal, positive definite over any set of them.
+    """A correlation: 1 if two configurations are equal, positive definite over any set of them.
 
     One of `KERNELS`, or an installed package brings it; it passes `gp.conformance.KernelConformance`.
     """
@@ -162,7 +162,7 @@ KERNELS: tuple[Kernel, ...] = (MATERN52, MATERN32, RBF, ADDITIVE)
 def kernel(name: str | Named) -> Kernel:
     """The one of this name, or the one that is given.
 
-    Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension.
+    Raises MissingExtension if it is none of ours and no installed package brings it, and BrokenExtension.
     """
     if not isinstance(name, str):
         return cast(Kernel, name)

@@ -66,7 +66,7 @@ def _brought(one: Observation, loads: Mapping[str, OfferedLoad]) -> Observation:
 
 
 def _curve(history: History, metric: str, rate_of: str) -> OfferedLoad | None:
-    """None where the readings are no positive numbers, or the rates hardly differ."""
+    """None if the readings are no positive numbers, or the rates hardly differ."""
     read = [o for o in history.completed if metric in o.metrics]
     rates = [o.metrics[rate_of] for o in read]
     curve = Curve.over(rates)

@@ -104,7 +104,7 @@ class _Fitter:
     def local(self, metric: str, group: Grouped, broad: _Fitted) -> GaussianProcess | None:
         """The search's posterior under the local belief, where it foresees the readings better than `broad`.
 
-        None where past workloads lead: they say already where it may be better.
+        None if past workloads lead: they say already where it may be better.
         """
         if broad.trends:
             return None

@@ -52,7 +52,7 @@ class Learned:
 
     @property
     def sign(self) -> float:
-        """+1 where a larger reading of the objective is better, else -1."""
+        """+1 if a larger reading of the objective is better, else -1."""
         return self.history.objective.gain(1.0)
 
     def inputs(self, codes: Array) -> Array:

@@ -51,7 +51,7 @@ def laid_over(known: Any, data: Any, name: str = "") -> Any:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """` (did you mean log_ei?)`, or nothing where no name is near."""
+    """` (did you mean log_ei?)`, or nothing if no name is near."""
     near = get_close_matches(name, list(names), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 

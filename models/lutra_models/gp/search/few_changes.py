@@ -46,7 +46,7 @@ def with_few_changes(
 ) -> Step:
     """The step, or one in its place that changes at most so many settings.
 
-    Raises SpaceExhausted where rules leave nothing such that was not tried; a safe one is then measured again.
+    Raises SpaceExhausted if rules leave nothing such that was not tried; a safe one is then measured again.
     """
     reference = counted_from(history.reference)
     if _changes(reference, step[1]) <= most:

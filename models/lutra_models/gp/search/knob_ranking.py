@@ -5,6 +5,7 @@
 - Relevance by the fitted length-scales (ARD).
 - Permutation: how far the posterior's mean at the rows moves when a knob's columns are shuffled among them; steadier
   than the path in the PKU study (Zhang et al., VLDB 2022).
+
 Shapes: n rows, k knobs, d features.
 """
 
@@ -29,14 +30,14 @@ def ranked_knobs(
 
 
 def mean_places(encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator, options: Search) -> Array:
-    """(k,) each knob's mean place in the three views: 0 where all of them put it first, k - 1 where all put it last."""
+    """(k,) each knob's mean place in the three views: 0 if all of them put it first, k - 1 if all put it last."""
     shuffled = by_permutation(encoding, gp, rng, options.shuffles)
     views = [by_path(encoding, gp, options.leading_knobs), by_covariance(encoding, gp), shuffled]
     return np.asarray(np.mean([np.argsort(np.argsort(-v, kind="stable"), kind="stable") for v in views], axis=0))
 
 
 def by_path(encoding: Encoding, gp: GaussianProcess, most: int) -> Array:
-    """(k,) the penalty at which a knob's first term enters the Lasso path; 0 where none does.
+    """(k,) the penalty at which a knob's first term enters the Lasso path; 0 if none does.
 
     Products join it of the `most` knobs that correlate with the target best by themselves.
     """

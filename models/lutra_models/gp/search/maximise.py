@@ -37,7 +37,7 @@ class Field:
     anchors: Array
     """(a, k) codes of allowed configurations, the best first."""
     pinned: Array | None = None
-    """(k,) codes of the knobs that stay, NaN where a knob may move; None where all may."""
+    """(k,) codes of the knobs that stay, NaN if a knob may move; None if all may."""
     standing: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     """Values that were set before: they stay as they are, where new ones are rounded."""
     answers: Mapping[str, Sequence[tuple[Value, Value]]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Field:
         return value
 
     def pinning(self, codes: Array | None) -> Field:
-        """With knobs that stay at these codes (k,) besides the covariates; NaN where one may move."""
+        """With knobs that stay at these codes (k,) besides the covariates; NaN if one may move."""
         if codes is None or self.pinned is None:
             return replace(self, pinned=self.pinned if codes is None else codes)
         return replace(self, pinned=np.where(np.isnan(self.pinned), codes, self.pinned))

@@ -1,8 +1,8 @@
 """Safe recommendations: only what is held to be no worse than the current configuration, growing outwards from it.
 
-After SafeOpt (Sui et al., ICML 2015) and OnlineTune (Zhang et al., SIGMOD 2022): a configuration is safe where the wary
-posterior gives it the stated probability of staying within the tolerance of the current configuration, of running, and
-of keeping the limits. The posterior is sure only near what was measured, so the safe region grows with the evidence; a
+After SafeOpt (Sui et al., ICML 2015) and OnlineTune (Zhang et al., SIGMOD 2022): a configuration is safe if the wary
+posterior gives it the stated probability. It has to run, to keep the limits, and to stay within the tolerance of the
+current configuration. The posterior is sure only near what was measured, so the safe region grows with the evidence; a
 choice never tried is far from it, a small step of a number is near. Shapes: m candidates, k knobs.
 """
 
@@ -22,7 +22,7 @@ from lutra_models.knobs import Choice, Configuration, Knob
 
 
 def shortfall(learned: Learned, codes: Array) -> Array:
-    """(m,) 0 where codes (m, k) are safe, else by how much their log probability of being safe falls short (< 0)."""
+    """(m,) 0 if codes (m, k) are safe, else by how much their log probability of being safe falls short (< 0)."""
     history, gp, options = learned.history, learned.wary, learned.options.safety
     reference = history.current or history.observations[0].configuration
     slack = options.tolerance / gp.transform.scale if gp.transform.log else 0.1

@@ -74,7 +74,7 @@ class Path:
         return self.steps[max(np.flatnonzero(within & self.sure), default=0)]
 
     def at_most(self, changes: int) -> Configuration | None:
-        """The best step by posterior that changes no more than so many settings; None where there is none."""
+        """The best step by posterior that changes no more than so many settings; None if there is none."""
         few = np.flatnonzero((np.array(self.counts) <= changes) & self.sure)
         return self.steps[few[np.argmin(self.losses[0][few])]] if len(few) else None
 
@@ -176,7 +176,7 @@ def _losses(learned: Learned, codes: Array, full: Array) -> tuple[Array, Array]:
 
 
 def _shortfall(learned: Learned, codes: Array, full: Array) -> Array:
-    """(m,) 0 where codes (m, k) are as sure to run and to keep the limits as the full one's (1, k), or as is asked.
+    """(m,) 0 if codes (m, k) are as sure to run and to keep the limits as the full one's (1, k), or as is asked.
 
     Elsewhere by how much their log probability falls short (< 0).
     """

@@ -31,7 +31,7 @@ class Strategy(Protocol):
     def choose(self, history: History, learned: Learned | None, rng: np.random.Generator, options: Options) -> Step:
         """A configuration that no rule refuses; `learned` is None while there is nothing to learn from.
 
-        Raises SpaceExhausted where rules leave nothing that was not tried.
+        Raises SpaceExhausted if rules leave nothing that was not tried.
         """
 
 
@@ -41,7 +41,7 @@ def tried(history: History) -> list[Configuration]:
 
 
 def first(history: History, with_starts: bool) -> Step | None:
-    """What comes before any search; None where it is over."""
+    """What comes before any search; None if it is over."""
     step = initial_design.opening(history, with_starts)
     if step is None and not tried(history):
         return "middle", initial_design.middle(history)
@@ -89,7 +89,7 @@ def doubted(history: History, learned: Learned) -> Step | None:
 def remaining(history: History, known: list[Configuration], options: Search) -> Configuration | None:
     """A configuration that was never tried, next to one that was, where a search found none.
 
-    None where everything was tried: only another reading says more. Raises SpaceExhausted where rules leave nothing,
+    None if everything was tried: only another reading says more. Raises SpaceExhausted if rules leave nothing,
     with the rule that refuses most of those next to what was tried.
     """
     encoding = Encoding(history.space.knobs)

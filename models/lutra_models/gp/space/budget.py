@@ -91,7 +91,7 @@ class _Ray:
 
     @property
     def whole(self) -> float | None:
-        """Where the ray leaves the space; None where it does not leave the corner."""
+        """Where the ray leaves the space; None if it does not leave the corner."""
         ends = [(1.0 - at if way > 0 else -at) / way for at, way in self._ways.values() if way != 0.0]
         return min(ends, default=None)
 

@@ -27,7 +27,7 @@ class Surrogate(Protocol):
     def name(self) -> str: ...
 
     def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
-        """The posterior of the readings' targets. Raises FitFailed where the numbers admit none."""
+        """The posterior of the readings' targets. Raises FitFailed if the numbers admit none."""
 
 
 def verify(readings: Readings) -> None:
@@ -38,7 +38,7 @@ def verify(readings: Readings) -> None:
 def posterior_at(readings: Readings, covariance: Covariance, noise: float) -> GaussianProcess:
     """The posterior with this covariance of features, and this variance of one reading's noise.
 
-    Raises FitFailed where a length-scale or a variance is not finite.
+    Raises FitFailed if a length-scale or a variance is not finite.
     """
     scales = covariance.lengthscales.tolist() if isinstance(covariance, Scaled) else []
     numbers = [*scales, covariance.variance, noise]

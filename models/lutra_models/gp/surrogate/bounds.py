@@ -64,7 +64,7 @@ def _with_rows(readings: Readings, gp: GaussianProcess) -> Readings:
 def within_bounds(gp: GaussianProcess, x: Array, bounds: Array, good: float) -> GaussianProcess:
     """The posterior with the bounds (b,) of readings at (b, d + p), both in standard units.
 
-    `good` is +1 where a reading would have been at most its bound, else -1.
+    `good` is +1 if a reading would have been at most its bound, else -1.
     """
     if not len(bounds):
         return gp

@@ -42,7 +42,7 @@ def stretch(history: History, options: Calibration) -> tuple[float, float]:
 def calibrated(
     gp: GaussianProcess, history: History, good: float, searched: bool, options: Calibration = DEFAULT.calibration
 ) -> GaussianProcess:
-    """The posterior with the spread of its readings corrected; `good` is +1 where larger is better, else -1.
+    """The posterior with the spread of its readings corrected; `good` is +1 if larger is better, else -1.
 
     `searched`: the readings are the objective's, of which the search has found the best so far.
     """

@@ -29,7 +29,7 @@ def targets(history: History) -> tuple[str, ...]:
 
 
 def direction(history: History, metric: str) -> float:
-    """+1 where a larger reading of the metric is better, else -1: by the objective, a limit, or its being a latency."""
+    """+1 if a larger reading of the metric is better, else -1: by the objective, a limit, or its being a latency."""
     if metric == history.objective.metric:
         return history.objective.gain(1.0)
     goals = [limit.goal for limit in history.limits if limit.metric == metric]
@@ -121,7 +121,7 @@ class Grouped:
 
 
 def readings_of(grouped: Grouped, encoding: Encoding, good: float, options: Targets, drawn: bool = False) -> Readings:
-    """What a surrogate is fitted to; `good` is +1 where larger is better, else -1.
+    """What a surrogate is fitted to; `good` is +1 if larger is better, else -1.
 
     Where `drawn`, the bad tail is drawn in: what is terrible need not be modelled precisely. Below the median by more
     than the distance from the median to the best, standard units grow with the logarithm only (after HEBO,

@@ -3,7 +3,7 @@ settings.
 
 A session's readings are not exchangeable: a cold cache, a neighbour or a slower disk shifts everything from some trial
 on. The candidate courses are a step at every place and a slope. Each is one more column of the readings' own Gaussian
-process, with a coefficient that is zero by its prior, and is judged by how much the evidence grows at the
+process, with a coefficient that is zero by its prior. Its score is the growth of the log evidence at the
 hyperparameters' mode, less the logarithm of the number of courses (Rasmussen & Williams, sections 2.7 and 5.4.1). A
 search that moves to a better place looks like a step as well: only a configuration that was read on both sides tells
 one from the other. So a course without such a witness is a suspicion, and with one a change. Shapes: n readings in
@@ -82,7 +82,7 @@ STEADY = Drift()
 
 
 def drift(pairs: Sequence[tuple[Configuration, float]], encoding: Encoding, good: float, options: Options) -> Drift:
-    """The drift of a metric's readings, in their order; `good` is +1 where a larger reading is better, else -1.
+    """The drift of a metric's readings, in their order; `good` is +1 if a larger reading is better, else -1.
 
     Readings that admit no posterior tell of no change, nor do those that are all zero.
     """

@@ -31,7 +31,7 @@ def runs(history: History) -> dict[Configuration, float]:
 def fit_feasibility(
     history: History, encoding: Encoding, surrogate: Surrogate, options: Surrogates
 ) -> GaussianProcess | None:
-    """The posterior of running, None where nothing ever failed."""
+    """The posterior of running, None if nothing ever failed."""
     shares = runs(history)
     if min(shares.values(), default=1.0) >= 1.0:
         return None

@@ -100,7 +100,7 @@ class GPySurrogate:
     name: str = "gpy"
 
     def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
-        """The posterior at the hyperparameters' mode. Raises FitFailed where the numbers admit none."""
+        """The posterior at the hyperparameters' mode. Raises FitFailed if the numbers admit none."""
         verify(readings)
         thinned = readings.thinned(options.fitted_rows)
         problem = Problem.of(thinned, belief, options)

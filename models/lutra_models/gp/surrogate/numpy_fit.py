@@ -19,7 +19,7 @@ class NumpySurrogate:
     name: str = "numpy"
 
     def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
-        """The posterior at the hyperparameters' mode. Raises FitFailed where the numbers admit none."""
+        """The posterior at the hyperparameters' mode. Raises FitFailed if the numbers admit none."""
         verify(readings)
         try:
             with np.errstate(all="ignore"):

@@ -29,7 +29,7 @@ _NONE = np.zeros(0)
 class Spread:
     """How much wider than the posterior says the interval of a reading is; see `calibration`.
 
-    `good` is +1 where a larger reading is better, else -1. `worse` and `better` scale the latent deviation on that
+    `good` is +1 if a larger reading is better, else -1. `worse` and `better` scale the latent deviation on that
     side, `noise` the noise's variance; nothing is expected more than `headroom` (standard units) above the best row.
     """
 
@@ -115,7 +115,7 @@ class GaussianProcess:
         return self.prior_mean(x) + k @ self.weights, variance
 
     def ignorance(self, x: Array) -> Array:
-        """(m,) at (m, d + p): the share of the prior's variance that the rows leave, 1 where they say nothing."""
+        """(m,) at (m, d + p): the share of the prior's variance that the rows leave, 1 if they say nothing."""
         return np.asarray(self.latent(x)[1] / self.prior_variance(x))
 
     def joint(self, x: Array) -> tuple[Array, Array]:
@@ -138,7 +138,7 @@ class GaussianProcess:
         return (self.z - self.weights / precision)[: self.read], (1.0 / precision)[: self.read]
 
     def noise_factors_at(self, x: Array) -> Array:
-        """(m,) the `noise_factors` at (m, d + p): 1 where no such row was measured."""
+        """(m,) the `noise_factors` at (m, d + p): 1 if no such row was measured."""
         measured = self.x[: len(self.noise_factors), : self.d]
         same = np.all(x[:, None, : self.d] == measured[None, :, :], axis=2)
         return np.asarray(np.max(np.where(same, self.noise_factors, 1.0), axis=1, initial=1.0))

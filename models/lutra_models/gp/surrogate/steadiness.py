@@ -31,18 +31,18 @@ def windows(history: History, metric: str, options: Targets) -> list[tuple[float
 
 
 def fallen_short(metrics: Mapping[str, float]) -> float | None:
-    """By what share the tenth percentile of the window's intervals is below its mean; None where it does not say."""
+    """By what share the tenth percentile of the window's intervals is below its mean; None if it does not say."""
     mean, low = metrics.get(TPS.name), metrics.get(TPS_LOW.name)
     return None if not mean or low is None else max(0.0, 1.0 - low / mean)
 
 
 def _shares(measured: Sequence[Observation], of: Callable[[Mapping[str, float]], float | None]) -> Array:
-    """(n,) NaN where a window does not say."""
+    """(n,) NaN if a window does not say."""
     found = (of(o.metrics) for o in measured)
     return np.array([np.nan if share is None else share for share in found], dtype=float)
 
 
 def _above(measured: Sequence[Observation], of: Callable[[Mapping[str, float]], float | None]) -> Array:
-    """(n,) the shares less their median, 0 where a window does not say."""
+    """(n,) the shares less their median, 0 if a window does not say."""
     shares = _shares(measured, of)
     return np.zeros(len(shares)) if not np.any(np.isfinite(shares)) else np.nan_to_num(shares - np.nanmedian(shares))

@@ -16,7 +16,7 @@ SURROGATES: tuple[Surrogate, ...] = (GPY, NUMPY)
 def surrogate(name: str | Named) -> Surrogate:
     """The one of this name, or the one that is given.
 
-    Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension.
+    Raises MissingExtension if it is none of ours and no installed package brings it, and BrokenExtension.
     """
     if not isinstance(name, str):
         return cast(Surrogate, name)

@@ -28,7 +28,7 @@ class Transform:
 
     @classmethod
     def of(cls, values: Array, good: float = 1.0, options: Targets = DEFAULT.targets) -> Transform:
-        """The transform for readings (n,) of one metric; `good` is +1 where larger is better, else -1."""
+        """The transform for readings (n,) of one metric; `good` is +1 if larger is better, else -1."""
         log = bool(np.all(values >= 0) and np.any(values > 0))
         lifted = log and (good > 0 or bool(np.any(values == 0)))
         lift = options.lift * float(np.median(values[values > 0])) if lifted else 0.0

@@ -67,7 +67,7 @@ class _Step:
 
     @classmethod
     def of(cls, left: Mapping[str, Array], taken: Array) -> _Step | None:
-        """None where there is none, or the rows are too few."""
+        """None if there is none, or the rows are too few."""
         beside = {name: block for name, c in left.items() if (block := _beside(c, taken)).size}
         widest = max((b.shape[1] for b in beside.values()), default=0)
         if not widest or len(taken) - 1 - taken.shape[1] - widest < LEAST_FREEDOM:

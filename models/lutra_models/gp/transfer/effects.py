@@ -75,7 +75,7 @@ class Effect:
 
     @property
     def gain(self) -> float:
-        """By how much `best` is better than the baseline: 0 where nothing is."""
+        """By how much `best` is better than the baseline: 0 if nothing is."""
         return self.gains[self._best]
 
     @property
@@ -164,7 +164,7 @@ class Effect:
 def effects(encoding: Encoding, gp: GaussianProcess, home: Array, good: float) -> tuple[Effect, ...]:
     """The strongest curves of a posterior without trends: the certain ones first, and of these the strongest.
 
-    None of a setting that did not vary. `home` (k,) are the codes at which the workload began; `good` is +1 where more
+    None of a setting that did not vary. `home` (k,) are the codes at which the workload began; `good` is +1 if more
     of the metric is better, else -1.
     """
     curves = _Curves(encoding, gp, _codes(encoding, gp), home, good)
@@ -198,7 +198,7 @@ class _Curves:
         self._chances = certainty.chances(encoding, codes, gp.z[: gp.read])
 
     def of(self, knob: int) -> Effect | None:
-        """None where it did not vary."""
+        """None if it did not vary."""
         domain, name = self._encoding.knobs[knob].domain, self._encoding.knobs[knob].name
         if len(np.unique(self._codes[:, knob])) < 2:
             return None

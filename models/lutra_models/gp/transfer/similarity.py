@@ -72,7 +72,7 @@ def _unlike(one: Value, other: Value, options: Transfer) -> float:
 
 
 def closeness(places: Sequence[Array], gaps: Array, options: Transfer = DEFAULT.transfer) -> Array:
-    """(p,) belief in each past workload before anything is ranked, which sums to 1; all 0 where all are strangers.
+    """(p,) belief in each past workload before anything is ranked, which sums to 1; all 0 if all are strangers.
 
     `gaps` (p,) is how far, on a logarithm, the readings here lie outside those there, and their circumstances are
     apart: another host has other levels, but of many workloads one with the same levels is likelier to be alike.

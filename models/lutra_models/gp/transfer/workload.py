@@ -28,7 +28,7 @@ class Lesson:
     """A workload's lesson about one metric: the levels of its readings, and the effects of settings.
 
     Levels and effects are on the metric's logarithm where `log`. `rest` is the variance of the readings that the sum of
-    the effects leaves. `good` is +1 where more of the metric is better, else -1.
+    the effects leaves. `good` is +1 if more of the metric is better, else -1.
     """
 
     log: bool

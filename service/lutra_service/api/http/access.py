@@ -32,9 +32,9 @@ class Access:
         return self.of in ("session", "recommendation")
 
     def check(self, unit: UnitOfWork | None, who: Principal, path: Mapping[str, str]) -> None:
-        """Raises Forbidden, and NotFound where the session or recommendation does not exist.
+        """Raises Forbidden, and NotFound if the session or recommendation does not exist.
 
-        `unit` may be None where nothing of the store is needed.
+        `unit` may be None if nothing of the store is needed.
         """
         who.require(*self.scopes, database_id=self._database(unit, who, path))
 

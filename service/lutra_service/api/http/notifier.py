@@ -50,7 +50,7 @@ class Notifier:
     async def wait(self, id_: str, look: Callable[[], T | None], seconds: float, kind: str) -> T | None:
         """The result of `look` (run on a thread, briefly each time), or None after `seconds`.
 
-        Raises TooManyRequests where too many wait already: for the same item, or by the same token.
+        Raises TooManyRequests if too many wait already: for the same item, or by the same token.
         """
         if seconds <= 0:
             return await run_in_threadpool(look)
@@ -101,7 +101,7 @@ async def _until(news: asyncio.Event, seconds: float) -> None:
 
 
 def preferred_wait(prefer: str | None) -> float:
-    """The N of `Prefer: wait=N`, at most 60; 0 where nothing of it is said."""
+    """The N of `Prefer: wait=N`, at most 60; 0 if nothing of it is said."""
     for part in (prefer or "").split(","):
         name, _, value = part.strip().partition("=")
         if name.strip().lower() == "wait" and _SECONDS.fullmatch(value.strip()):

@@ -19,7 +19,7 @@ class JsonLines(StreamingResponse):
 class Export(StreamingResponse):
     """The pieces of a file, some of which may be empty: between two of them it ends where its client has left.
 
-    An error before the first byte is answered as any other. Raises TooManyRequests and Busy where no place is free.
+    An error before the first byte is answered as any other. Raises TooManyRequests and Busy if no place is free.
     """
 
     def __init__(self, pieces: Iterator[bytes], media_type: str, places: Places, key: str) -> None:

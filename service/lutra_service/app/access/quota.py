@@ -13,7 +13,7 @@ from lutra_service.db.store import UnitOfWork
 
 
 def verify_room(unit: UnitOfWork, database_id: str) -> None:
-    """Raises QuotaExceeded where the database's daily bytes are used up."""
+    """Raises QuotaExceeded if the database's daily bytes are used up."""
     seconds = unit.ledger.seconds_until_room(database_id)
     if seconds:
         raise QuotaExceeded(

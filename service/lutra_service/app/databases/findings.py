@@ -110,7 +110,7 @@ def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: d
 
 
 def withdraw(unit: UnitOfWork, database_id: str, name: str) -> Accepted:
-    """From now on it counts again. Raises NotFound where nobody accepted it."""
+    """From now on it counts again. Raises NotFound if nobody accepted it."""
     unit.databases.lock(database_id)
     before = _accepted(unit, database_id, name)
     if before is None:

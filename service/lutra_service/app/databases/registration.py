@@ -20,7 +20,7 @@ from lutra_service.db.store import Store, UnitOfWork
 
 
 def register(unit: UnitOfWork, name: str, engine: str, policy: Mapping[str, Any], label: str | None = None) -> Database:
-    """Raises InvalidRequest for an engine without a catalogue, Conflict where the name is taken."""
+    """Raises InvalidRequest for an engine without a catalogue, Conflict if the name is taken."""
     if engine not in engines():
         raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{did_you_mean(engine, engines())}")
     _check_policy(engine, policy)

@@ -21,7 +21,7 @@ from lutra_service.db.schema.records import Database
 class ServerContext:
     """A database's settings as they are `live`, and what its `policy` and `mode` allow.
 
-    `waits` says why a restart has to wait, None where it need not. `known` are settings that the server ran under,
+    `waits` says why a restart has to wait, None if it need not. `known` are settings that the server ran under,
     besides the current ones: what its session began with.
     """
 
@@ -66,7 +66,7 @@ class ServerContext:
         return self.live.space(replace(self.policy, movable=movable), known=self.known)
 
     def memory_refusal(self, configuration: Mapping[str, Value]) -> Refusal | None:
-        """Why the memory does not allow these settings over the current ones; None where it does."""
+        """Why the memory does not allow these settings over the current ones; None if it does."""
         return self.live.memory_refusal(self.policy, configuration, self.known)
 
     def parse(self, settings: Mapping[str, Any]) -> dict[str, Value]:

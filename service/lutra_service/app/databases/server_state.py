@@ -25,7 +25,7 @@ BESIDE = 60
 
 @dataclass(frozen=True)
 class Setting:
-    """A live setting. `domain` is where it is searched now, None where it stays as it is.
+    """A live setting. `domain` is where it is searched now, None if it stays as it is.
 
     `not_active` says in words what the settings file has instead.
     """
@@ -65,7 +65,7 @@ def windows(
 
 def busy(unit: UnitOfWork, database_id: str, newest_first: Sequence[StoredReport]) -> list[float]:
     """For each of the windows the share of its processor time that something else on the host took, beyond what is
-    usual in the windows before it; 0 where none did, and where the host shows nothing.
+    usual in the windows before it; 0 if none did, and where the host shows nothing.
     """
     if not newest_first:
         return []

@@ -25,7 +25,7 @@ MINUTES = 60
 
 @dataclass(frozen=True)
 class Seen:
-    """A diagnosis, and the first and last moment of the windows that it rests on; None where there are none."""
+    """A diagnosis, and the first and last moment of the windows that it rests on; None if there are none."""
 
     diagnosis: Diagnosis
     start: datetime | None

@@ -30,7 +30,7 @@ MOST_ROWS = 60
 def start(unit: UnitOfWork, model_id: str) -> ModelJob:
     """The job of the version's scorecard: a new one, or the one that is under way.
 
-    Raises NotEnoughObservations where no session says anything of it, and MissingExtension.
+    Raises NotEnoughObservations if no session says anything of it, and MissingExtension.
     """
     version = unit.models.get(model_id)
     require_whole(version)
@@ -48,7 +48,7 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
 
 def session_payload(unit: UnitOfWork, session_id: str, options: Options) -> Document:
     """The session's history as it would be seen now, and those of the workloads that it might learn from. Raises
-    NotFound where a data set is gone."""
+    NotFound if a data set is gone."""
     if session_id.startswith(DATA_SET):
         return _data_set(unit, session_id)
     session = unit.sessions.get(session_id)

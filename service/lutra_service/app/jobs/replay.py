@@ -18,7 +18,7 @@ ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must
 def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
     """The request, and the parts of its answer that were stored as they came.
 
-    Raises IllegalTransition where nothing was computed, or another version of the package computed it, NotFound where
+    Raises IllegalTransition if nothing was computed, or another version of the package computed it, NotFound if
     the request went with its age, and MissingExtension where its model version needs a package that is gone.
     """
     recommendation = unit.recommendations.get(id_)

@@ -134,7 +134,7 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
 
 
 def learned(result: Document, request: Mapping[str, Any]) -> Document | None:
-    """The model in what a worker made of a past workload, None where that teaches nothing. Raises InvalidAnswer."""
+    """The model in what a worker made of a past workload, None if that teaches nothing. Raises InvalidAnswer."""
     model = result.get("snapshot")
     if set(result) != {"snapshot"} or not (model is None or isinstance(model, dict)) or not finite(result):
         raise InvalidAnswer("the answer holds no model of finite numbers")

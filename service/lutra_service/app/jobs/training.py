@@ -107,7 +107,7 @@ class Training:
                 worker.kill()
 
     def run(self) -> Trained:
-        """Raises NoWorker where nothing could compute."""
+        """Raises NoWorker if nothing could compute."""
         self._began, self._ends, self._broken, self._ids = time.monotonic(), Counter(), [], []
         self._options = self._store.read(serving).options
         found = self._find()
@@ -162,7 +162,7 @@ class Training:
             worker.close()
 
     def _next(self) -> str | None:
-        """A workload that nobody else fits; None where none is left. What others have in hand is waited for."""
+        """A workload that nobody else fits; None if none is left. What others have in hand is waited for."""
         while not self._stopping.is_set():
             id_ = self._named()
             if id_ is not None:

@@ -58,7 +58,7 @@ def importable(text: str, form: Form, make_worker: MakesWorker) -> Options:
 
 
 def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> ModelVersion:
-    """A new candidate. Raises Conflict where there are too many versions."""
+    """A new candidate. Raises Conflict if there are too many versions."""
     known = unit.models.listed(MOST_VERSIONS, None)
     if len(known) >= MOST_VERSIONS:
         raise Conflict(f"there are {len(known)} model versions, the maximum")
@@ -83,7 +83,7 @@ def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> M
 
 
 def promote(unit: UnitOfWork, id_: str, by_rule: bool = False) -> ModelVersion:
-    """It serves from now on, in every process. Raises IllegalTransition, and MissingExtension where it could not.
+    """It serves from now on, in every process. Raises IllegalTransition, and MissingExtension if it could not.
 
     Raises Conflict for one that needs a package and has not passed the conformance suite; with `by_rule`, for one that
     is not shown to be better than the champion (`compared.beside_champion`) as well.
@@ -103,7 +103,7 @@ def promote(unit: UnitOfWork, id_: str, by_rule: bool = False) -> ModelVersion:
 
 
 def roll_back(unit: UnitOfWork) -> ModelVersion:
-    """The champion before serves again. Raises Conflict where there was none, and MissingExtension."""
+    """The champion before serves again. Raises Conflict if there was none, and MissingExtension."""
     champion = unit.models.champion()
     before = next((v for v in former(unit, champion) if v.id != champion.id), None)
     if before is None:

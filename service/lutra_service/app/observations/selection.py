@@ -93,7 +93,7 @@ class Columns:
     """By database, how many names were seen there first."""
 
     def see(self, row: Document) -> None:
-        """Raises InvalidRequest where a table of all that was seen would be too wide."""
+        """Raises InvalidRequest if a table of all that was seen would be too wide."""
         before = len(self)
         for part, names in self.found.items():
             document = row[part]

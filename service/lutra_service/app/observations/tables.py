@@ -27,7 +27,7 @@ GROUP_BYTES = 64 << 20
 def encoded(found: Observations, wanted: Format) -> Iterator[bytes]:
     """The bytes of a file, a little at a time, and at times none.
 
-    Raises InvalidRequest for Parquet where pyarrow is not installed, and with the first bytes for too many columns.
+    Raises InvalidRequest for Parquet if pyarrow is not installed, and with the first bytes for too many columns.
     """
     makes: dict[Format, Callable[[Observations], Iterator[bytes]]] = {"jsonl": _lines, "csv": _csv, "parquet": _parquet}
     if wanted == "parquet":
@@ -36,7 +36,7 @@ def encoded(found: Observations, wanted: Format) -> Iterator[bytes]:
 
 
 def arrow() -> Any:
-    """pyarrow with its Parquet module. Raises InvalidRequest where it is not installed."""
+    """pyarrow with its Parquet module. Raises InvalidRequest if it is not installed."""
     try:
         importlib.import_module("pyarrow.parquet")
     except ImportError as error:

@@ -103,7 +103,7 @@ def _plain(unit: UnitOfWork, arwelcome: Sequence[Arrival]) -> dict[str, Plain]:
 
 
 def _seen(unit: UnitOfWork, database: Database, report: Report) -> bool | None:
-    """Whether it is its agent's newest; None where it was stored before."""
+    """Whether it is its agent's newest; None if it was stored before."""
     if database.reporter == str(Holder(report.agent, report.epoch)):
         newest = database.reporter_sequence
         if newest is not None and report.sequence > newest:

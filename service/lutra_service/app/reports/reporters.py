@@ -41,7 +41,7 @@ def verify_welcome(database: Database, who: Holder, now: datetime, report: Repor
 
 
 def verify_same(unit: UnitOfWork, database_id: str, report: Report) -> None:
-    """Raises NameTaken where another report came under its number: two agents have copies of one state folder."""
+    """Raises NameTaken if another report came under its number: two agents have copies of one state folder."""
     sent_at = unit.reports.sent_at(database_id, report.agent, report.epoch, report.sequence)
     if sent_at is not None and sent_at != report.sent_at:
         raise NameTaken(

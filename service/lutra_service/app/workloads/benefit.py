@@ -30,7 +30,7 @@ def harms(unit: UnitOfWork, session: Session) -> bool:
 
 
 def sentence(found: Comparison) -> str:
-    """In words; empty where nothing that leaned on past workloads was measured."""
+    """In words; empty if nothing that leaned on past workloads was measured."""
     if found.mean is None:
         return ""
     trials = f"{found.sessions} trial{'s' if found.sessions > 1 else ''}"

@@ -42,7 +42,7 @@ def _chosen(
 ) -> Sequence[Remembered] | None:
     """The likeliest that the database may see; of all owners, where none are named.
 
-    None where so few of the likeliest may be seen that all of them have to be looked at by their owners.
+    None if so few of the likeliest may be seen that all of them have to be looked at by their owners.
     """
     with ready(unit) as index:
         nearest = index.likeliest(asked, owners, LOOKED_AT, [own] if own else [], options)

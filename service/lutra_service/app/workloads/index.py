@@ -34,7 +34,7 @@ class Ready:
         self._extent: tuple[int, datetime | None] = (0, None)
 
     def refresh(self, unit: UnitOfWork) -> None:
-        """Read what changed since the last time; nothing where nothing did."""
+        """Read what changed since the last time; nothing if nothing did."""
         extent = unit.workloads.extent()
         if extent == self._extent:
             return

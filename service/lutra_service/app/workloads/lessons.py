@@ -128,7 +128,7 @@ def of_session(unit: UnitOfWork, session: Session, database: Database, told: Doc
 
 
 def measured(unit: UnitOfWork, id_: str) -> Document:
-    """The history that a workload was fitted to. Raises NotFound, and Conflict where it are no longer kept."""
+    """The history that a workload was fitted to. Raises NotFound, and Conflict if it are no longer kept."""
     row = unit.workloads.get(id_)
     if row.history is None:
         raise Conflict(f"the measurements of {id_} are no longer kept; its lessons and its signature are")

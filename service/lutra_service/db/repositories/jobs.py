@@ -23,7 +23,7 @@ class Requests(Repository[Request]):
         return found and replace(found, payload=unpack(found.payload))
 
     def of_snapshot(self, database_id: str, key: str) -> Request | None:
-        """The request of the recommendation that a model was fitted for; None where it is no longer kept."""
+        """The request of the recommendation that a model was fitted for; None if it is no longer kept."""
         c = RecommendationRow.__table__.c
         id_ = self._db.execute(select(c.id).where(c.database_id == database_id, c.key == key)).scalar()
         return None if id_ is None else self.find(id_)

@@ -45,7 +45,7 @@ class Ledger:
         self._added[database_id] += ROW_BYTES + reserve + size(record)
 
     def seconds_until_room(self, database_id: str) -> int:
-        """0 where there is room now."""
+        """0 if there is room now."""
         over = self._filled(database_id) + self._added[database_id] - self._daily
         return 0 if over < 0 else math.floor(over / self._daily * DAY.total_seconds()) + 1
 

@@ -34,7 +34,7 @@ class Models(Repository[ModelVersion]):
         return self.page(*where, limit=limit, after=after, newest_first=True)
 
     def step(self, version: ModelVersion, to: ModelState, **values: Any) -> ModelVersion:
-        """Raises IllegalTransition, and RowMoved where another transaction was faster."""
+        """Raises IllegalTransition, and RowMoved if another transaction was faster."""
         state = advance_model(version.state, to)
         if not self.change(version.id, self.table.c.state == version.state, state=state, **values):
             raise RowMoved(f"{version.id} is {version.state} no longer")

@@ -178,7 +178,7 @@ class Recommendations(Repository[Recommendation]):
     ) -> None:
         """Lead it to state `to`: the only way in which its state changes. `values` are columns that change with it.
 
-        Raises IllegalTransition where its state does not lead there, and RowMoved where that is its state no longer.
+        Raises IllegalTransition if its state does not lead there, and RowMoved if that is its state no longer.
         """
         state, now = advance_recommendation(row.state, to), self._news.now
         values["ended_at"] = now if has_come(state, False, "ended") else None

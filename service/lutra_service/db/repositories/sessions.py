@@ -62,7 +62,7 @@ class Sessions(Repository[Session]):
     def step(self, session: Session, to: SessionState, by: str, why: str = "", **values: Any) -> None:
         """Lead `session` to state `to`: the only way in which its state changes. `why` becomes its message.
 
-        Raises IllegalTransition where its state does not lead there, and RowMoved where that is its state no longer.
+        Raises IllegalTransition if its state does not lead there, and RowMoved if that is its state no longer.
         """
         state = advance_session(session.state, to)
         told = why[:LONGEST_MESSAGE]

@@ -59,7 +59,7 @@ class Workloads(Repository[Workload]):
         return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
 
     def history_of_session(self, session_id: str) -> Document | None:
-        """The history that what it taught was fitted to; None where that is not known."""
+        """The history that what it taught was fitted to; None if that is not known."""
         found = self._db.execute(select(_C.history).where(_C.session_id == session_id)).scalar()
         return None if found is None else unpack(found)
 

@@ -56,7 +56,7 @@ def make_engine(url: str) -> Engine:
 
 
 def file_of(url: str) -> Path | None:
-    """The SQLite file, from the root of the file system on; None where the rows are kept elsewhere."""
+    """The SQLite file, from the root of the file system on; None if the rows are kept elsewhere."""
     parsed = _parsed(url)
     return Path(parsed.database or "").absolute() if parsed.drivername == "sqlite" else None
 

@@ -216,7 +216,7 @@ class Recommendation:
 
     @property
     def error(self) -> str | None:
-        """Why it came to nothing or was undone, in one line for people; None where there are no words for it."""
+        """Why it came to nothing or was undone, in one line for people; None if there are no words for it."""
         return (self.failure.text or None) if self.failure else None
 
     @property
@@ -234,7 +234,7 @@ class Recommendation:
 
     @property
     def undone_by(self) -> str | None:
-        """Who undid it; None where nobody did."""
+        """Who undid it; None if nobody did."""
         if self.state != RecommendationState.REVERTED or self.outcome is None:
             return None
         who: str | None = self.outcome.document.get("undone_by")

@@ -278,7 +278,7 @@ class ReportRow(Table):
 
     `recommendation_id` is the recommendation whose configuration the window measured; `failure` is the reason for a
     missing measurement; `ended_early` is the bound of a window that was ended before its time. `configuration` is the
-    parsed configuration that was active. `windows` is how many windows the row stands for: more than one where old ones
+    parsed configuration that was active. `windows` is the number of windows in the row: more than one after old ones
     were merged. `texts` are names of the database's objects at the window's end.
     """
 

@@ -105,7 +105,7 @@ class Connection:
         return self.named_rows(query, parameters)[1]
 
     def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
-        """The first row. Raises CollectionFailed where there is none."""
+        """The first row. Raises CollectionFailed if there is none."""
         found = self.rows(query, parameters)
         if not found:
             raise CollectionFailed("the statement gave no row")

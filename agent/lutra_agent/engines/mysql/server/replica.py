@@ -63,7 +63,7 @@ class Standstill:
 
 @understood("replication")
 def channels(connection: Connection) -> list[Channel]:
-    """Raises CollectionFailed where the account may not see them."""
+    """Raises CollectionFailed if the account may not see them."""
     names, rows = connection.named_rows(statement(connection.server_version))
     return [_channel(dict(zip((n.lower() for n in names), row, strict=True))) for row in rows]
 

@@ -145,7 +145,7 @@ def name_in(data_dir: Path) -> str:
 
 
 def process(pid_file: Path) -> tuple[int | None, float | None]:
-    """The server's process id, and the epoch second of its start; None where this account may not know."""
+    """The server's process id, and the epoch second of its start; None if this account may not know."""
     return _pid(pid_file), _started_s(pid_file)
 
 

@@ -45,7 +45,7 @@ def entries(text: str) -> dict[str, Entry]:
 
 
 def read(file: Path | None) -> dict[str, Entry]:
-    """Empty where there is no such file. Raises OSError where this account may not read it."""
+    """Empty where there is no such file. Raises OSError if this account may not read it."""
     if file is None:
         return {}
     try:

@@ -37,7 +37,7 @@ CONNECTION = (
 
 
 class IncludeFile:
-    """`include_file` is the agent's own, in a folder that the server reads last; None where none is configured."""
+    """`include_file` is the agent's own, in a folder that the server reads last; None if none is configured."""
 
     def __init__(self, include_file: Path | None) -> None:
         self._file = include_file

@@ -93,7 +93,7 @@ def _waits(value: str, source: str, kept: str | None, written_s: float | None, s
 
 
 def _written_s(file: Path) -> dict[str, float]:
-    """Setting → epoch second at which it was persisted; empty where this account may not read the file."""
+    """Setting → epoch second at which it was persisted; empty if this account may not read the file."""
     try:
         found = persisted.entries(read_regular(file)[0])
     except OSError:

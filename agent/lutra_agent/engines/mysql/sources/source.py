@@ -38,7 +38,7 @@ class Store(Protocol):
         ...
 
     def file_of(self, place: Place) -> Path | None:
-        """The same of a server that runs; None where it is not proven to be its own."""
+        """The same of a server that runs; None if it is not proven to be its own."""
         ...
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:

@@ -53,7 +53,7 @@ def from_upper_ends(rows: Sequence[tuple[str, int]]) -> Histogram:
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
     """The 99th percentile of what others ran between two readings.
 
-    None where nothing ran, where the histogram was emptied or cut otherwise, or where it lies in the open range.
+    None if nothing ran, where the histogram was emptied or cut otherwise, or where it lies in the open range.
     """
     if before.bounds != after.bounds:
         return None

@@ -114,7 +114,7 @@ class Connection:
 
     @property
     def pooled(self) -> bool:
-        """Whether a pooler answers in place of the server. Raises DatabaseUnavailable where neither answers."""
+        """Whether a pooler answers in place of the server. Raises DatabaseUnavailable if neither answers."""
         self._connected()
         return self._pooled
 
@@ -128,7 +128,7 @@ class Connection:
         self._execute(statement, None, CHANGE_S)
 
     def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
-        """The first row. Raises CollectionFailed where there is none."""
+        """The first row. Raises CollectionFailed if there is none."""
         return self.named_row(query, parameters)[1]
 
     def named_row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[list[str], tuple[Any, ...]]:

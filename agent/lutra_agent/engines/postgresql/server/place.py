@@ -55,7 +55,7 @@ def place(connection: Connection, folder: Path | None, grant: Callable[[str], st
 
 
 def control_in(folder: Path) -> Control | None:
-    """None where this account may not read it, or it is none."""
+    """None if this account may not read it, or it is none."""
     try:
         content = read_regular(folder / CONTROL_FILE, LONGEST_CONTROL)[0]
         return Control(IDENTIFIER.unpack_from(content)[0], WRITTEN.unpack_from(content, WRITTEN_AT)[0])

@@ -53,7 +53,7 @@ class Collect:
         return Sample(at, monotonic_s, readings, problems=tuple(attempts.problems))
 
     def _seldom(self, collector: Collector, query: str, now_s: float) -> Reading | None:
-        """None where the account has no right to it."""
+        """None if the account has no right to it."""
         kept = self._kept.readings.get(collector.name)
         if kept is not None and 0 <= now_s - kept[0] < collector.every_s:
             return kept[1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Collector:
-    """`queries` maps the first major version that a query works on to the query, or to None where the view is gone.
+    """`queries` maps the first major version that a query works on to the query, or to None if the view is gone.
 
     Every column is a counter that only grows, except those in `gauges` (None: all are gauges) and in `texts`, which are
     names of objects; a column named `epoch` changes with a reset. `right` is a condition in SQL; without it the account
@@ -26,6 +26,6 @@ class Collector:
     every_s: float = 0.0
 
     def query(self, major: int) -> str | None:
-        """The query for this version; None where the server has no such view."""
+        """The query for this version; None if the server has no such view."""
         fitting = [first for first in self.queries if first <= major]
         return self.queries[max(fitting)] if fitting else None

@@ -29,7 +29,7 @@ class DataSize:
         self._last: Reading | None = None
 
     def reading(self, connection: Connection, monotonic_s: float, started: str) -> Reading | None:
-        """None where it is not known. `started` tells this start of the server from any other.
+        """None if it is not known. `started` tells this start of the server from any other.
 
         Raises CollectionFailed, and asks again at the next sample.
         """
@@ -43,7 +43,7 @@ class DataSize:
 
 
 def _sizes(connection: Connection) -> Reading | None:
-    """None where the look took too long, or the account may not read all of it. Raises CollectionFailed."""
+    """None if the look took too long, or the account may not read all of it. Raises CollectionFailed."""
     connection.rows(f"SET statement_timeout = {LONGEST_MS}")
     try:
         found = connection.rows(SIZES)

@@ -72,7 +72,7 @@ def parse_bounds(text: str) -> tuple[tuple[float, float], ...]:
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
     """The 99th percentile of what ran between two readings.
 
-    None where nothing ran, where the counts were reset, or where it lies in the open range: that one has no end.
+    None if nothing ran, where the counts were reset, or where it lies in the open range: that one has no end.
     """
     counts = [0] * len(after.bounds)
     for bucket, calls in after.counts.items():

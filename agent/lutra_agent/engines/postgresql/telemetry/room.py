@@ -13,7 +13,7 @@ NAME = "room"
 def room(data_dir: Path) -> Reading | None:
     """Gauges in bytes. The free space is the part that an ordinary account may write.
 
-    A log's folder that this account may not look into is taken to lie beside the data. None where neither is seen.
+    A log's folder that this account may not look into is taken to lie beside the data. None if neither is seen.
     """
     for folder in (data_dir / "pg_wal", data_dir):
         try:

@@ -67,7 +67,7 @@ class StatementsView:
 
 
 def find(connection: Connection) -> StatementsView | None:
-    """The extension in the agent's database; None where it is not created there or not loaded."""
+    """The extension in the agent's database; None if it is not created there or not loaded."""
     found = connection.rows(EXTENSION, ("pg_stat_statements",))
     if not found:
         return None
@@ -82,7 +82,7 @@ def find(connection: Connection) -> StatementsView | None:
 
 
 def uncounted(connection: Connection) -> str:
-    """The setting because of which a loaded pg_stat_statements counts nothing; empty where it counts."""
+    """The setting because of which a loaded pg_stat_statements counts nothing; empty if it counts."""
     track, identifies = connection.row(TRACKS)
     if track == "none":
         return "pg_stat_statements.track = none"
@@ -100,7 +100,7 @@ class StatementsReader:
         self.problem = ""
 
     def read(self, connection: Connection, view: StatementsView) -> Statements:
-        """Raises CollectionFailed where the server refuses, or counts nothing."""
+        """Raises CollectionFailed if the server refuses, or counts nothing."""
         if setting := uncounted(connection):
             raise CollectionFailed(f"pg_stat_statements counts nothing: {setting}")
         if self._samples < 3 or self._samples % OWN_REFRESH == 0:

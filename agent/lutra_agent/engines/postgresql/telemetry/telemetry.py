@@ -35,7 +35,7 @@ UNCOUNTED_SINCE = 15
 
 @dataclass(frozen=True)
 class Sources:
-    """What gives statements and p99 here; None where something is not there. They may change with a restart alone."""
+    """What gives statements and p99 here; None if something is not there. They may change with a restart alone."""
 
     started: str
     statements: statements.StatementsView | None

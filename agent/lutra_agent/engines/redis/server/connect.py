@@ -62,7 +62,7 @@ class NotPermitted(CollectionFailed):
 
 
 class Connection:
-    """Raises DatabaseUnavailable where the server is gone, CollectionFailed where it refuses a command.
+    """Raises DatabaseUnavailable if the server is gone, CollectionFailed if it refuses a command.
 
     `generation` grows with each connect, so a restarted server is never taken for the one before. `asked` is the number
     of commands over it, which is subtracted from the server's own count. Without `answer_s` only `cut` ends the wait

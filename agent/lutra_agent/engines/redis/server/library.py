@@ -13,7 +13,7 @@ from types import ModuleType
 def without_its_package(name: str) -> Iterator[None]:
     """Around the import of its modules; whoever imports the package later gets all of it.
 
-    Raises ModuleNotFoundError where it is not installed.
+    Raises ModuleNotFoundError if it is not installed.
     """
     spec = None if name in sys.modules else find_spec(name)
     if spec is None:

@@ -19,7 +19,7 @@ SINCE_HISTOGRAM = 7
 
 
 def missing(session: Session) -> str:
-    """The command that gives the account its rights, where it lacks some; empty where it has all."""
+    """The command that gives the account its rights, where it lacks some; empty if it has all."""
     asked = [("CONFIG", "GET", "maxmemory"), ("CONFIG", "SET", NO_SETTING, "0")]
     return "" if all(_may(session, *words) for words in asked) else grant(session)
 

@@ -71,9 +71,9 @@ class Details:
     """Facts that are constant until the server restarts. `place` is the place on this host that is proven to be the
     server's.
 
-    `config_file` is the file that it was started with: None where there is none or this host does not have it.
+    `config_file` is the file that it was started with: None if there is none or this host does not have it.
     `keeps_file`: changes go into that file too; they do not where it is on another host or in a container. `account` is
-    the user id of the server's process and of who answers on the connection: None where they differ, or nobody knows.
+    the user id of the server's process and of who answers on the connection: None if they differ, or nobody knows.
     `defragments`: it can move values together.
     """
 
@@ -115,7 +115,7 @@ class Session:
         return known[1]
 
     def objection(self, owner: int) -> str:
-        """Why a settings file of this owner is not to be written; empty where it is.
+        """Why a settings file of this owner is not to be written; empty if it is.
 
         A program that took the port while the server was down may name any file of the host. It can lead only to files
         that it already owns.

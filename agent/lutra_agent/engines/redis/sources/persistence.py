@@ -17,7 +17,7 @@ START_FROM = PLACES | {"appendonly"}
 
 
 def why_lost(live: Mapping[str, str], file: Mapping[str, str], state: Mapping[str, str]) -> str:
-    """Why a restart would lose data; empty where it would not.
+    """Why a restart would lose data; empty if it would not.
 
     `live` are the active values, `file` is what the server's file says, `state` is the section "persistence" of INFO.
     """

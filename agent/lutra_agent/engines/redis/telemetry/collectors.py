@@ -21,7 +21,7 @@ class FromInfo:
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, info: Mapping[str, str]) -> Reading | None:
-        """None where the server has nothing of it."""
+        """None if the server has nothing of it."""
         counters, gauges = (
             {ours: n for ours, theirs in names.items() if (n := number(info.get(theirs))) is not None}
             for names in (self.counters, self.gauges)
@@ -41,7 +41,7 @@ class FromErrors:
     kinds: Mapping[str, str]
 
     def read(self, info: Mapping[str, str]) -> Reading | None:
-        """None where the server counts no errors."""
+        """None if the server counts no errors."""
         if number(info.get("total_error_replies")) is None:
             return None
         counted = {ours: info.get(f"errorstat_{kind}", "").partition("count=")[2] for ours, kind in self.kinds.items()}
@@ -50,13 +50,13 @@ class FromErrors:
 
 @dataclass(frozen=True)
 class FromWords:
-    """Our names of lines of INFO that hold a word: 1 where it is another than the good one."""
+    """Our names of lines of INFO that hold a word: 1 if it is another than the good one."""
 
     name: str
     good: Mapping[str, tuple[str, str]]
 
     def read(self, info: Mapping[str, str]) -> Reading | None:
-        """None where the server has nothing of it."""
+        """None if the server has nothing of it."""
         found = {
             ours: float(info[line] != word) for ours, (line, word) in self.good.items() if info.get(line) is not None
         }
@@ -74,7 +74,7 @@ class FromCommands:
     kinds: Mapping[str, frozenset[str]]
 
     def read(self, info: Mapping[str, str]) -> Reading | None:
-        """None where the server counts no commands one by one."""
+        """None if the server counts no commands one by one."""
         calls, spent = (dict.fromkeys(self.kinds, 0.0) for _ in range(2))
         seen, total = False, 0.0
         for line, text in info.items():
@@ -103,7 +103,7 @@ class FromSizes:
     kinds: Mapping[str, frozenset[str]]
 
     def read(self, info: Mapping[str, str]) -> Reading | None:
-        """None where the server counts no sizes."""
+        """None if the server counts no sizes."""
         found: dict[str, float] = {}
         for line, text in info.items():
             _, distribution, kind = line.partition(DISTRIBUTION)
@@ -351,7 +351,7 @@ def since_snapshot_s(info: Mapping[str, str]) -> float | None:
 
 
 def paused(info: Mapping[str, str]) -> float | None:
-    """1 where somebody pauses clients; None where the version does not say so."""
+    """1 if somebody pauses clients; None if the version does not say so."""
     reason = info.get("paused_reason")
     return None if reason is None else float(reason == "client_pause")
 

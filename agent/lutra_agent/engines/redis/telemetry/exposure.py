@@ -27,7 +27,7 @@ class Exposure:
         self._open: tuple[int, bool] | None = None
 
     def read(self, monotonic_s: float, version: tuple[int, ...]) -> Reading | None:
-        """None where the server does not say where it listens."""
+        """None if the server does not say where it listens."""
         if self._known is None or monotonic_s - self._asked_s >= AGAIN_S:
             self._known, self._asked_s = self._read(version), monotonic_s
         return self._known
@@ -44,7 +44,7 @@ class Exposure:
         return Reading(gauges=found if opened is None else {**found, "open": float(opened)})
 
     def _told(self, name: str) -> str | None:
-        """None where the server has no CONFIG command, as hosted ones have none."""
+        """None if the server has no CONFIG command, as hosted ones have none."""
         try:
             return self._session.connection.pairs("CONFIG", "GET", name).get(name)
         except CollectionFailed as error:
@@ -53,7 +53,7 @@ class Exposure:
             raise
 
     def _is_open(self) -> bool | None:
-        """Whether whoever names no password is let in; None where nobody knows."""
+        """Whether whoever names no password is let in; None if nobody knows."""
         if _without_password(self._session.database):
             return True
         generation = self._session.connection.generation

@@ -29,7 +29,7 @@ def read(answer: Any) -> Histogram:
 
 
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
-    """Of what ran between two readings; None where nothing did, or where it was emptied meanwhile."""
+    """Of what ran between two readings; None if nothing did, or where it was emptied meanwhile."""
     ends = sorted(after)
     counts = [after[end] - before.get(end, 0) for end in ends]
     if not ends or min(counts) < 0 or any(end not in after for end in before):

@@ -101,7 +101,7 @@ class Probe:
 
 
 def p99_ms(before: Timed, after: Timed) -> float | None:
-    """Of what was timed between two readings; None where that is too little."""
+    """Of what was timed between two readings; None if that is too little."""
     took = sorted(us for us, count in after.items() if count > before.get(us, 0))
     counts = [after[us] - before.get(us, 0) for us in took]
     if sum(counts) < ENOUGH:

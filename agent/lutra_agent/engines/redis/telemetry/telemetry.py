@@ -113,7 +113,7 @@ class RedisTelemetry:
         return attempts.tried(name, asked)
 
     def _clients(self, info: Mapping[str, str], monotonic_s: float) -> Reading | None:
-        """None where there are too many to ask for."""
+        """None if there are too many to ask for."""
         if (number(info.get("connected_clients")) or 0.0) > clients.MOST:
             return None
         text = self._session.connection.text("CLIENT", "LIST")
@@ -126,7 +126,7 @@ class RedisTelemetry:
         return Reading(gauges=gauges if told is None else {**gauges, "pause": told})
 
     def _cluster(self, info: Mapping[str, str]) -> Reading | None:
-        """None where the server is none of a cluster."""
+        """None if the server is none of a cluster."""
         if info.get("cluster_enabled") != "1":
             return None
         told = parsed(self._session.connection.text("CLUSTER", "INFO"))
@@ -219,7 +219,7 @@ def _readings(info: Mapping[str, str]) -> dict[str, Reading]:
 
 
 def _failed(before: Sample, after: Sample) -> float | None:
-    """Commands that the server refused, and clients that it turned away or cut off; None where it counts none."""
+    """Commands that the server refused, and clients that it turned away or cut off; None if it counts none."""
     refused, connections = (_between(before, after, name) for name in ("refusals", "connections"))
     counted = [*refused.values(), *(connections[name] for name in LOST if name in connections)]
     return sum(counted) if refused else None

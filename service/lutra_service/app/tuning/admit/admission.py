@@ -74,7 +74,7 @@ def _is_way_back(unit: UnitOfWork, database_id: str, wanted: Mapping[str, Any], 
 
 
 def _kept_to_rules(at: ServerContext, space: KnobSpace, wanted: Configuration) -> Configuration:
-    """Raises InvalidConfiguration where the memory, a range or another rule does not allow it."""
+    """Raises InvalidConfiguration if the memory, a range or another rule does not allow it."""
     refusal = at.memory_refusal(wanted)
     if refusal is not None:
         raise _refused(refusal)

@@ -18,7 +18,7 @@ LONGEST = 1000
 
 
 def remember(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
-    """That changes of `row` were turned down now. A lab has no operator to obey.
+    """That changes of `row` were declined now. A lab has no operator to obey.
 
     The first time counts: what was rolled back is not remembered once more as its agent reports that.
     """
@@ -41,7 +41,7 @@ def remember(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
 
 
 def _basis(unit: UnitOfWork, database: Database, row: Recommendation, settings: Collection[str]) -> Basis | None:
-    """What an answer about these settings depends on; None where the server cannot be read.
+    """What an answer about these settings depends on; None if the server cannot be read.
 
     What was active may have cured its faults: theirs are the settings and the windows from before it was.
     """

@@ -164,7 +164,7 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
 def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """The same by the service itself, of what this recommendation changed and nothing else.
 
-    Raises before anything is written, where these settings can be set no longer.
+    Raises before anything is written, if these settings can be set no longer.
     """
     recommendation, database, _ = _held(unit, id_)
     before = {c["setting"]: c["before"] for c in recommendation.changes or ()}

@@ -21,7 +21,7 @@ from lutra_service.db.store import UnitOfWork
 
 
 def current(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple[Directive | None, bool]:
-    """None where nothing is approved, where another agent holds it, and where this one would not do it: paused, or in
+    """None if nothing is approved, where another agent holds it, and where this one would not do it: paused, or in
     mode observe; and whether this agent was given it before. Without a name it is the agent that reported last.
 
     A restart waits for its maintenance window, where the mode is restart_in_window.
@@ -89,7 +89,7 @@ def _waits_for_another(unit: UnitOfWork, database: Database, row: Recommendation
 
 
 def waits(unit: UnitOfWork, row: Recommendation) -> str | None:
-    """Why an approved recommendation is not carried out yet, in words; None where nothing is in its way."""
+    """Why an approved recommendation is not carried out yet, in words; None if nothing is in its way."""
     if row.state != State.APPROVED or row.withdrawn_at is not None or row.handed_out_at is not None:
         return None
     database = unit.databases.get(row.database_id)

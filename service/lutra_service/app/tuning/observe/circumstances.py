@@ -20,7 +20,7 @@ from lutra_service.db.store import UnitOfWork
 @dataclass(frozen=True)
 class Circumstances:
     """`context` is what the agent reports of the load, `offered` the load itself by metric, `strengths` are those of
-    the symptoms by name; None where nobody asked.
+    the symptoms by name; None if nobody asked.
     """
 
     settings: str
@@ -55,5 +55,5 @@ def strengths(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, 
 
 
 def read(document: Mapping[str, Any]) -> Circumstances:
-    """What `to_dict` wrote."""
+    """The value that `to_dict` wrote."""
     return Circumstances(**document)

@@ -53,7 +53,7 @@ def look_again(unit: UnitOfWork, seen: WindowSeen) -> None:
 
 
 def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:
-    """What an operator may do about it; empty where that is nothing."""
+    """What an operator may do about it; empty if that is nothing."""
     undo = f"POST /v1/recommendations/{row.id}/rollback undoes it"
     if found.verdict == "worse":
         return f"The next recommendation of an open session proposes to undo it; {undo} at once."
@@ -66,7 +66,7 @@ def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:
 
 
 def _judged(unit: UnitOfWork, rows: Sequence[Recommendation], objective: Objective) -> Judgement | None:
-    """What the changes did together; None where no windows say so."""
+    """What the changes did together; None if no windows say so."""
     was, now = _windows(unit, rows)
     return judge(loaded(was, "before"), loaded(now, "after"), objective) if now else None
 

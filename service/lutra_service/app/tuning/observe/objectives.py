@@ -35,7 +35,7 @@ def unserved(unit: UnitOfWork, session: Session) -> str:
 
 
 def _busy(database: Database, windows: list[StoredReport]) -> float | None:
-    """The share of the processors that is not idle, the median of these windows; None where the host says nothing."""
+    """The share of the processors that is not idle, the median of these windows; None if the host says nothing."""
     cores = (database.host or {}).get("cores")
     shares = [
         sum(r.metrics.get(name, 0.0) for name in PROCESSORS) / cores

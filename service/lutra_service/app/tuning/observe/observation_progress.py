@@ -49,7 +49,7 @@ def sentence(seen: History, other_p99: str = "") -> str:
 
 
 def unread(unit: UnitOfWork, session: Session, seen: History) -> str:
-    """Why the objective is not read under the settings that are active; empty where enough windows have it."""
+    """Why the objective is not read under the settings that are active; empty if enough windows have it."""
     metric = seen.objective.metric
     here = [o for o in seen.completed if o.configuration == seen.current][-LATEST:]
     read = sum(metric in o.metrics for o in here)
@@ -107,7 +107,7 @@ def _seconds(report: StoredReport) -> float:
 
 
 def other_source(unit: UnitOfWork, session: Session) -> str:
-    """That windows have p99 from another source now than the session's, and the way out; empty where they do not."""
+    """That windows have p99 from another source now than the session's, and the way out; empty if they do not."""
     windows = unit.reports.windows(session.database_id, WINDOWS)
     now = next(((r.p99_source, r.p99_of) for r in windows if r.p99_source is not None), None)
     bound = session.p99_source, session.p99_of

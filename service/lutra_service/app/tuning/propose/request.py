@@ -194,7 +194,7 @@ def _payload(
 
 def _past(unit: UnitOfWork, at: ServerContext, session: Session, seen: History, served: Serving) -> Document:
     """The ids of the workloads that it may lean on and of their models, the likeliest first: what is chosen stays
-    chosen. None where the past harms the session."""
+    chosen. None if the past harms the session."""
     harmed = benefit.harms(unit, session)
     rows = [] if harmed else choose.likeliest(unit, at.database, session.id, seen, served.options)
     return {"workloads": [row.id for row in rows], "past": [str(row.snapshot_id) for row in rows]}

@@ -65,7 +65,7 @@ def _covariates(unit: UnitOfWork, session: Session) -> dict[Knob, Value]:
 
 
 def _evidence(unit: UnitOfWork, at: ServerContext, session: Session) -> Evidence:
-    """With what changes did at like load."""
+    """With what changes did at comparable load."""
     found = evidence_of(unit, at, session.baseline)
     unread = observation_progress.unread(unit, session, measured(unit, at, session))
     return replace(found, compared=verdicts.compared(unit, at.database, session), unread=unread)
@@ -143,7 +143,7 @@ def observations(unit: UnitOfWork, session: Session, space: KnobSpace) -> list[O
 
 
 def observation(report: StoredReport, session: Session, space: KnobSpace) -> Observation | None:
-    """A report as an observation; None where it says nothing of a configuration over this space."""
+    """A report as an observation; None if it says nothing of a configuration over this space."""
     context = {n: v for n, v in (report.context or {}).items() if CIRCUMSTANCE + n not in space} or None
     covariates = {CIRCUMSTANCE + n: v for n, v in (report.context or {}).items() if CIRCUMSTANCE + n in space}
     known = {**(report.configuration or {}), **covariates}

@@ -20,7 +20,7 @@ def failure(recommendation: Recommendation) -> str | None:
 
 
 def exhausted(session: Session, rows: Iterable[Recommendation]) -> str | None:
-    """Why its session has nothing left to try, where the newest search came to that; None where it did not."""
+    """Why its session has nothing left to try, where the newest search came to that; None if it did not."""
     searched = [r for r in since_rebase(session, rows) if r.kind == Kind.SEARCH]
     ended = searched[-1].failure if searched and searched[-1].state == State.FAILED else None
     return ended.message if ended is not None and ended.code is ComputeCode.SPACE_EXHAUSTED else None

@@ -38,7 +38,7 @@ def unmeasured(unit: UnitOfWork, database: Database, asked: TuningSession) -> fr
 
 
 def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
-    """Raises InvalidRequest where the session is about a metric that nothing measures, or against its direction, or a
+    """Raises InvalidRequest if the session is about a metric that nothing measures, or against its direction, or a
     load that nobody makes.
 
     The usual metrics may be an objective even if nothing reads them yet: the findings' recommendations need none of

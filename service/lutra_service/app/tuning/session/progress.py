@@ -1,4 +1,4 @@
-"""Where a session stands."""
+"""The progress of a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORT = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a session stands."""
+    """The progress of a session."""
 
     session: Session
     message: str
@@ -135,7 +135,7 @@ def _may_lead(row: Recommendation) -> bool:
 
 
 def _incumbent(session: Session, rows: list[Recommendation]) -> str | None:
-    """In a lab the best measured trial that keeps the limits; elsewhere the latest that was judged better at like load,
+    """In a lab the best measured trial that keeps the limits; elsewhere the latest that was judged better at comparable load,
     by itself or with the changes before it.
     """
     kept = [r for r in rows if _keeps_limits(session, r)]

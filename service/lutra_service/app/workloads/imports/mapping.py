@@ -116,7 +116,7 @@ def columns(mapping: ColumnMapping, rows: Sequence[RawRow], live: LiveSettings, 
 
 
 def told_by(mapping: ColumnMapping, rows: Sequence[RawRow], name: str) -> Cell | None:
-    """What the first row that has it says of a circumstance, such as `cores`; None where no column does."""
+    """What the first row that has it says of a circumstance, such as `cores`; None if no column does."""
     for title, row in titles_of(rows).items():
         of_export = exported.meaning(title) == ("context", name)
         if mapping.context.get(title) == name or of_export or (title == name and title not in mapping.settings):

@@ -11,7 +11,7 @@ from lutra_service.app.workloads.imports.raw import MOST_BYTES, Broken, Cell, Pl
 def read(file: Path) -> list[RawRow]:
     """A place's line is the number of the row, and its column that of the column.
 
-    Raises Broken, and InvalidRequest where pyarrow is not installed.
+    Raises Broken, and InvalidRequest if pyarrow is not installed.
     """
     pa = arrow()
     try:

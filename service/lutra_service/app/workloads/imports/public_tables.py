@@ -62,7 +62,7 @@ class Read:
 
 
 def folder() -> Path:
-    """Where the tables are. Raises InvalidRequest where they are not installed."""
+    """Where the tables are. Raises InvalidRequest if they are not installed."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise InvalidRequest(

@@ -41,7 +41,7 @@ class Faults:
                 self._told.append(str(fault))
 
     def settle(self, way_out: str = "") -> None:
-        """Raises Broken where there are any: the first ten, and how many more there are."""
+        """Raises Broken if there are any: the first ten, and how many more there are."""
         if not self.count:
             return
         more = self.count - len(self._told)

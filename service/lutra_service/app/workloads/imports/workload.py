@@ -105,7 +105,7 @@ class Workload:
     def knobs(self) -> tuple[Knob, ...]:
         """The settings that vary and may move.
 
-        Raises InvalidConfiguration where there is none.
+        Raises InvalidConfiguration if there is none.
         """
         return tuple(meet(self.server).space(self.policy))
 
@@ -241,7 +241,7 @@ def _holding(knob: Knob, values: Iterable[Value]) -> Knob:
 def keep(unit: UnitOfWork, workload: Workload, model: Document, lesson: Document, fates: Fates) -> Session:
     """Store all of it, or nothing, with the model that was fitted, what it says in short, and what it was made of.
 
-    Raises Conflict where the database's name is taken.
+    Raises Conflict if the database's name is taken.
     """
     policy = serial.policy_to_dict(workload.policy)
     database = register(unit, workload.name, workload.server.engine, policy, workload.label)

@@ -24,7 +24,7 @@ class Collector(Protocol):
     @property
     def view(self) -> str: ...
     def read(self, connection: Connection, status: Status) -> Reading | None:
-        """None where this server has nothing of it. Raises CollectionFailed."""
+        """None if this server has nothing of it. Raises CollectionFailed."""
         ...
 
 

@@ -64,7 +64,7 @@ class Percentile:
 
 
 def masses(seen: Seen) -> tuple[float, ...] | None:
-    """How many transactions each range of durations had; None where too little was seen."""
+    """How many transactions each range of durations had; None if too little was seen."""
     if seen.transactions < FEWEST or seen.ages.total + seen.ended.total < FEWEST_SEEN:
         return None
     used = _used(seen)

@@ -12,7 +12,7 @@ MOST_OF_SEVERAL = 0.002
 
 
 def p99(before: Looks, after: Looks, transactions: float, window_s: float) -> Percentile | None:
-    """None if too few of the transactions (without the agent's) ended in the window, or too few samples saw them."""
+    """None if too few transactions ended in the window or were sampled. `transactions` are all but the agent's."""
     samples, several = after.samples - before.samples, after.several - before.several
     if samples < FEWEST_SAMPLES:
         return None

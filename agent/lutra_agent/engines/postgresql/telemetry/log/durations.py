@@ -126,7 +126,7 @@ class LoggedP99:
 def p99(
     before: Durations, after: Durations, statements: float | None, outside: Counts | None = None
 ) -> LoggedP99 | None:
-    """Of what was logged between two readings. None where that was too little, or where the rules changed meanwhile.
+    """Of what was logged between two readings. None if that was too little, or where the rules changed meanwhile.
 
     `statements` are all that ran, where that is known: the log tells nothing of those below its threshold. `outside` is
     what an answer takes beside its execution, in as far as that was seen.

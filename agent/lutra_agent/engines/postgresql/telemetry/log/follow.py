@@ -27,7 +27,7 @@ class Follower:
         self._identity: tuple[int, int] | None = None
 
     def appended(self, file: Path) -> bytes:
-        """Raises OSError where the file cannot be read."""
+        """Raises OSError if the file cannot be read."""
         place = self._place
         if place is None:
             self._place, self._identity = Place(file, file.stat().st_size), _identity(file)

@@ -27,7 +27,7 @@ class LogReader:
         self._records = Records("")
 
     def objection(self, connection: Connection, data_dir: Path | None) -> str:
-        """Why the log gives no p99; empty where it does. Opens the file once."""
+        """Why the log gives no p99; empty if it does. Opens the file once."""
         found = _current_file(connection, data_dir, self._named)
         if found is None:
             return "no log on this host is proven to be the server's: name it as database.server_log"
@@ -42,7 +42,7 @@ class LogReader:
         return ""
 
     def read(self, connection: Connection, data_dir: Path | None) -> Durations | None:
-        """All durations so far; None where the server logs none. Raises CollectionFailed for an unreadable log."""
+        """All durations so far; None if the server logs none. Raises CollectionFailed for an unreadable log."""
         found = _current_file(connection, data_dir, self._named)
         if found is None:
             return None

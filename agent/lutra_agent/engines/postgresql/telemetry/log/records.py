@@ -52,7 +52,7 @@ ESCAPES = {
 
 @dataclass(frozen=True)
 class Duration:
-    """One duration: of the backend `pid`, which said it at `at_s`. Both are 0 where the log does not tell them."""
+    """One duration: of the backend `pid`, which said it at `at_s`. Both are 0 if the log does not tell them."""
 
     ms: float
     part: Part = "other"
@@ -173,7 +173,7 @@ class Begin:
         self._between = [re.compile(f"(?={o})") for o in others[:-1] if "(?P<" in o]
 
     def match(self, record: str) -> tuple[int, dict[str, str]] | None:
-        """Where the message begins, and the parts of the prefix that are known; None where that is not clear."""
+        """Where the message begins, and the parts of the prefix that are known; None if that is not clear."""
         found = self._first.match(record)
         if found is None or not self._named:
             return found and (found.end(), found.groupdict())

@@ -19,7 +19,7 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Logged:
-    """Of which statements the server logs the durations. Times in ms; None where such a rule is off.
+    """Of which statements the server logs the durations. Times in ms; None if such a rule is off.
 
     `all_from` logs every statement that takes at least so long, `sampled_from` a share `statement_rate` of them; of a
     share `transaction_rate` of the transactions every statement is logged. `traced`: lines tell their process and time.
@@ -42,7 +42,7 @@ class Logged:
 
     @property
     def least_ms(self) -> float | None:
-        """From which duration on the log knows a share of the statements; None where it knows of none."""
+        """From which duration on the log knows a share of the statements; None if it knows of none."""
         if self.transaction_rate > 0:
             return 0.0
         return min((f for f in (self.all_from, self.sampled_from) if f is not None), default=None)
