@@ -1,5 +1,6 @@
-"""The style of all texts: pages, notebooks, docstrings, help, REST descriptions, messages, catalogues; and private words
-in code that is free of them."""
+"""The style of all texts: pages, notebooks, docstrings, help, REST descriptions, messages, catalogues; and private
+words in code that is free of them.
+"""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ COMPLETING = ("CONFIG REWRITE", "SELECT pg_reload_conf();")
 
 
 def worth_executing(statements: Sequence[str], live: LiveSettings) -> tuple[str, ...]:
-    """Without those that set nothing but what is so already, and without what would complete these alone."""
+    """Without those that set only present values, and without the ones that would complete these alone."""
     vain = [s for s in statements if _sets_what_is_so(s, live)]
     left = tuple(s for s in statements if s not in vain)
     return () if vain and all(s in COMPLETING for s in left) else left

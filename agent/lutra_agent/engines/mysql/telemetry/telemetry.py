@@ -23,7 +23,7 @@ from lutra_agent.errors import CollectionFailed
 
 EVERY = (*COLLECTORS, *STATES, *WORK)
 CUT = ("Max_statement_time_exceeded", "Max_execution_time_exceeded")
-"""Statements over their time limit. The agent gives some of its own a short one, which is nobody's fault."""
+"""Statements over their time limit. The agent gives some of its own a short one: those do not count."""
 OWN = f"SHOW SESSION STATUS WHERE Variable_name IN ('Questions', {', '.join(map(repr, CUT))})"
 ABSENT = "this server has none of it"
 

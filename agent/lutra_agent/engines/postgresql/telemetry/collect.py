@@ -9,9 +9,9 @@ from functools import partial
 from lutra_agent.engines.common.answers import Attempts, reading
 from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.engines.postgresql.server.connect import Connection
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
-from lutra_agent.engines.postgresql.telemetry.counters import COLLECTORS
-from lutra_agent.engines.postgresql.telemetry.states import STATES
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.counters import COLLECTORS
+from lutra_agent.engines.postgresql.telemetry.collectors.states import STATES
 from lutra_agent.engines.postgresql.telemetry.upkeep import UPKEEP
 from lutra_agent.engines.postgresql.telemetry.waits import WAITS
 

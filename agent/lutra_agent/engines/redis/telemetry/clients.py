@@ -19,7 +19,7 @@ WAITING = frozenset(
 )
 """Commands that wait by their nature. Those of modules, with a dot in their names, may as well."""
 TAKEN, OUTPUT = "tot-net-out", ("omem", "obl", "oll")
-"""What a client has been sent in all, and what of its output waits: each more than 0 where any does."""
+"""The bytes that a client has been sent in all, and the output that waits for it: each more than 0 if any does."""
 BLOCKED, MONITOR, REPLICA, SUBSCRIBED, PRIMARY = "bOSPM"
 
 

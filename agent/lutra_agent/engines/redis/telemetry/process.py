@@ -10,7 +10,7 @@ from lutra_agent.engines.common.telemetry import Reading
 FILES = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
 ALWAYS = "[always]"
 DELETED = " (deleted)"
-"""What the kernel adds to the name of a folder that is gone."""
+"""The kernel's addition to the name of a folder that is gone."""
 
 
 def read(pid: int | None, root: Path = Path("/")) -> Reading | None:

@@ -14,7 +14,7 @@ from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.settings import parse_settings_file
 from lutra_agent.engines.postgresql.telemetry.collect import EVERY
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 from lutra_agent.engines.postgresql.telemetry.statements import Statements, StatementsView, targets
 from lutra_agent.engines.postgresql.telemetry.telemetry import PostgresTelemetry
 from lutra_agent.errors import ConfigError

@@ -10,7 +10,7 @@ from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.telemetry import collect
 from lutra_agent.engines.postgresql.telemetry.collect import RIGHTS_S, Collect, Kept
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 from lutra_agent.engines.postgresql.telemetry.room import room
 
 from tests.support.fake_clock import START

@@ -9,7 +9,7 @@ from lutra_agent.engines.mysql.telemetry.collectors.base import EVERY_S, Seldom
 
 LONGEST_NAME, LONGEST_FORM = 40, 150
 LEAST_ROWS = 100
-"""Read each time. What reads fewer, as the agent's own statements do, costs nothing without an index."""
+"""Read each time. Statements that read fewer, as the agent's own do, need no index."""
 READER = f"""CONCAT(IF(SCHEMA_NAME IS NULL, '', CONCAT(LEFT(SCHEMA_NAME, {LONGEST_NAME}), ': ')),
 LEFT(DIGEST_TEXT, {LONGEST_FORM})) AS statement FROM performance_schema.events_statements_summary_by_digest
 WHERE SUM_NO_INDEX_USED > 0 AND LAST_SEEN >= NOW() - INTERVAL {EVERY_S:.0f} SECOND AND DIGEST_TEXT NOT LIKE 'SHOW %'

@@ -6,7 +6,7 @@ from the tables. An account that may not read a table does not see the width of 
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 QUERY = """WITH block AS (SELECT current_setting('block_size')::float8 AS size),
 widths AS MATERIALIZED (SELECT c.oid, c.relpages, c.reltuples, c.reloptions, w.attname, w.width

@@ -7,7 +7,7 @@ a kilobyte for each living row. Those that hold large values are left out.
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 QUERY = """SELECT (SELECT pg_stat_get_tuples_inserted(a) + pg_stat_get_tuples_updated(a) + pg_stat_get_tuples_deleted(a)
 FROM (SELECT 'pg_catalog.pg_attribute'::regclass::oid AS a) one) AS attributes, count(*) AS bloated,

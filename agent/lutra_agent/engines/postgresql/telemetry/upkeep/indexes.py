@@ -10,7 +10,7 @@ largest, or most read, are named.
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 QUERY = """WITH tables AS MATERIALIZED (SELECT oid, pg_stat_get_numscans(oid) AS scans,
 pg_stat_get_tuples_returned(oid) AS rows FROM pg_class

@@ -6,7 +6,7 @@ publication has updates or deletes of, and that have nothing to tell a row by: t
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 IN_SCHEMA = """ OR EXISTS (SELECT FROM pg_publication_namespace n JOIN pg_publication p ON p.oid = n.pnpubid
 WHERE n.pnnspid = c.relnamespace AND (p.pubupdate OR p.pubdelete))"""

@@ -6,7 +6,7 @@ Sizes are in bytes and times in milliseconds; a value that no role has is 0.
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 ODD = """(name = 'random_page_cost' AND NOT number BETWEEN 0.5 AND 20)
 OR (name = 'seq_page_cost' AND NOT number BETWEEN 0.05 AND 10)

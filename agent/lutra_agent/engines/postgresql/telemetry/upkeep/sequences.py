@@ -7,7 +7,7 @@ account may not read some of them, and none of the others is half used, the shar
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 MAY = "has_sequence_privilege(seqrelid, 'USAGE, SELECT')"
 ENDS = """CASE t.typname WHEN 'int2' THEN 32767 WHEN 'int4' THEN 2147483647 ELSE q.seqmax END"""

@@ -8,7 +8,7 @@ another table at the head, the counters begin again. `updated_all` are the updat
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 QUERY = """WITH written AS MATERIALIZED (SELECT oid, pg_stat_get_tuples_updated(oid) AS updated,
 pg_stat_get_tuples_hot_updated(oid) AS hot, relhasindex FROM pg_class

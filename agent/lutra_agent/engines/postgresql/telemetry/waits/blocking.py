@@ -10,7 +10,7 @@ wait behind one of them. A prepared transaction blocks as process 0. No more tha
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 QUERY = """WITH every_lock AS MATERIALIZED (SELECT * FROM pg_locks WHERE NOT fastpath),
 locks AS MATERIALIZED (SELECT * FROM every_lock WHERE NOT granted),

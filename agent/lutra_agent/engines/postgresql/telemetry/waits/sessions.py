@@ -7,7 +7,7 @@ share.
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 LATCHES = {
     "latch_wal": "'%wal%insert%', '%walwrite%'",

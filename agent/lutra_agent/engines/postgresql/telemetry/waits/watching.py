@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 LOADED = "concat_ws(',', current_setting('shared_preload_libraries'), current_setting('session_preload_libraries'))"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 # Allowed and actual access: pg_hba.conf as the server reads it, and the current clients.
 #

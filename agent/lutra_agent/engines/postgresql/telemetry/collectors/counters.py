@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_agent.engines.postgresql.telemetry.collector import Collector
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 # pg_stat_activity: who is connected and what they wait for. Without pg_monitor, other accounts' states are hidden.
 
