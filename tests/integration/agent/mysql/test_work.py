@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.symptoms import look
-from lutra_agent.engines.mysql.telemetry.collectors import base
+from lutra_agent.engines.mysql.telemetry.collectors.counters import base
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import ScratchMysqld
 

@@ -13,8 +13,8 @@ from lutra_agent.engines.common.telemetry import Reading, Sample, Targets, Visib
 from lutra_agent.engines.mysql.server import grants, replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Session
-from lutra_agent.engines.mysql.telemetry.collectors import COLLECTORS
 from lutra_agent.engines.mysql.telemetry.collectors.base import Status
+from lutra_agent.engines.mysql.telemetry.collectors.counters import COLLECTORS
 from lutra_agent.engines.mysql.telemetry.histogram import MS_PER_S, Histogram
 from lutra_agent.engines.mysql.telemetry.states import STATES
 from lutra_agent.engines.mysql.telemetry.targets import TargetCounters, targets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lutra_agent.engines.mysql.server.replica import channels
-from lutra_agent.engines.mysql.telemetry.collectors.replication import REPLICATION
+from lutra_agent.engines.mysql.telemetry.collectors.counters import REPLICATION
 from lutra_agent.engines.mysql.telemetry.states.accounts import ACCOUNTS
 from lutra_agent.engines.mysql.telemetry.states.cluster import CLUSTER
 from lutra_agent.engines.mysql.telemetry.states.semi_sync import SEMI_SYNC

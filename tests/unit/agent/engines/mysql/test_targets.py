@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.engines.common.telemetry import Reading, Sample
-from lutra_agent.engines.mysql.telemetry.collectors.failures import FAILURES
+from lutra_agent.engines.mysql.telemetry.collectors.counters import FAILURES
 from lutra_agent.engines.mysql.telemetry.targets import TargetCounters, targets
 
 from tests.support.fake_mysql import FakeConnection
