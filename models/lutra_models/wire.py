@@ -61,7 +61,7 @@ def _moment(value: datetime) -> datetime:
 
 
 def _is_empty(value: object) -> bool:
-    """An earlier version, which does not know the field, is sent none."""
+    """An optional field is sent only where it says something: a receiver may not know it."""
     return not value
 
 

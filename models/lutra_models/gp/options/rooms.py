@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lutra_models.digest import fingerprint
-from lutra_models.gp.options.reading import Named, Room, laid_over, renamed
+from lutra_models.gp.options.reading import Named, Room, laid_over
 
 
 @dataclass(frozen=True)
@@ -292,13 +292,6 @@ class Live(Room):
     """How often a setting is moved on in one direction for a symptom that persists; from then on it is told alone."""
 
 
-FORMER_NAMES = {
-    "targets": {"unrest_readings": "noise_factor_readings", "most_unrest": "most_noise_factor"},
-    "search": {"contested": "contradicted"},
-}
-"""What options were called in documents that an earlier version kept."""
-
-
 @dataclass(frozen=True)
 class Options(Room):
     """Everything that steers the recommender: `Options(search=Search(opening_trials=8))`.
@@ -327,11 +320,8 @@ class Options(Room):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
-        """The options that `to_dict` wrote, also under former names; what it does not name keeps its default.
-
-        Raises ValueError.
-        """
-        read: Options = laid_over(cls(), renamed(data, FORMER_NAMES))
+        """The options that `to_dict` wrote; what it does not name keeps its default. Raises ValueError."""
+        read: Options = laid_over(cls(), data)
         return read
 
     def varied(self, **values: Any) -> Options:
