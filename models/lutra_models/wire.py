@@ -202,15 +202,13 @@ class HostRollback(_Wire):
 
 class AgentStatus(_Wire):
     """The agent's status: its strongest mode, its problems and its guardrails. `provisional` is the directive whose
-    change is not confirmed yet. `loads` are the named loads of its driver. `ends_early` means that it supports
-    `must_reach`.
+    change is not confirmed yet. `loads` are the named loads of its driver.
     """
 
     version: Identifier | Text = ""
     mode: Mode = "observe"
     paused: bool = False
     driver: Text | None = None
-    ends_early: bool = Field(default=False, exclude_if=_is_empty)
     loads: tuple[LoadName, ...] = Field(default=(), max_length=MOST_LOADS, exclude_if=_is_empty)
     spool_dropped: int = Field(default=0, ge=0)
     spool_refused: int = Field(default=0, ge=0)

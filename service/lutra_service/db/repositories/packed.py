@@ -19,9 +19,7 @@ def pack(document: Mapping[str, object], plain: tuple[str, ...] = ()) -> Documen
 
 
 def unpack(stored: Document) -> Document:
-    """What `pack` was given; a document from before that stays as it is."""
-    if PACKED not in stored:
-        return stored
+    """What `pack` was given."""
     found = json.loads(zlib.decompress(base64.b85decode(stored[PACKED])))
     assert isinstance(found, dict)
     return found

@@ -151,10 +151,10 @@ class SessionRow(Table):
     Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
     before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
     `opened_by_agent`: by a token that may do no more than an agent. `verification_rounds`: at most, before a lab's
-    session hands over; 0, or none in a session of an earlier version, for no verification. `aim` says under which loads
-    each trial is measured and how they count; none for the load that the agent's driver makes by itself.
-    `measured_under` says under which loads what was handed over was measured. `settled` is under what nothing was worth
-    changing, and when that was last compared with the present (see `app.tuning.observe.settling`).
+    session hands over; 0 for no verification. `aim` says under which loads each trial is measured and how they count;
+    none for the load that the agent's driver makes by itself. `measured_under` says under which loads what was handed
+    over was measured. `settled` is under what nothing was worth changing, and when that was last compared with the
+    present (see `app.tuning.observe.settling`).
     """
 
     __tablename__ = "sessions"
@@ -178,11 +178,11 @@ class SessionRow(Table):
     rebased_at: Mapped[datetime | None]
     resumed_at: Mapped[datetime | None]
     opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
-    verification_rounds: Mapped[int | None]
+    verification_rounds: Mapped[int]
     max_changes: Mapped[int | None]
     aim: Mapped[Document | None]
     measured_under: Mapped[str | None] = mapped_column(String(1000))
-    exploration: Mapped[int | None]
+    exploration: Mapped[int]
     settled: Mapped[Document | None]
 
 
@@ -200,8 +200,8 @@ class RecommendationRow(Table):
     did at like load (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it
     as a directive; one that was withdrawn after that keeps its state until this agent's outcome is known.
     `failure` is why it came to nothing or was undone (`lutra_models.errors.Failure`). `model_version` computed it; none
-    where nothing was computed, or before there were versions. `leaned` names the past workloads that it leans on with
-    their weights, the configuration without them, and what that model predicts.
+    where nothing was computed. `leaned` names the past workloads that it leans on with their weights, the configuration
+    without them, and what that model predicts.
     """
 
     __tablename__ = "recommendations"
@@ -398,8 +398,7 @@ class SnapshotRow(Table):
 class WorkloadRow(Table):
     """A past workload: a session's, or a data set that was imported, which has neither session nor database.
 
-    `history` is what was measured (packed; none of a session whose request went before there was a memory), `key` its
-    digest, and `metric` its objective's. `taught` is what the model
+    `history` is what was measured (packed), `key` its digest, and `metric` its objective's. `taught` is what the model
     `snapshot_id` says of it, in short (`lutra_models.gp.transfer.workload`); `fitted_with` tells the options and the
     recipe that both were made with, and `error` why they could not be made. A workload
     that taught nothing beside another one of its database is `merged_into` that one. `lease_until`: somebody fits it.
@@ -420,7 +419,7 @@ class WorkloadRow(Table):
     database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
     session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), unique=True)
     observations: Mapped[int]
-    history: Mapped[Document | None]
+    history: Mapped[Document]
     taught: Mapped[Document | None]
     snapshot_id: Mapped[str | None] = mapped_column(String(40))
     fitted_with: Mapped[str | None] = mapped_column(String(64))
