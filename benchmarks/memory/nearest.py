@@ -239,7 +239,7 @@ def _add(unit: UnitOfWork, number: int, r: Remembered, workload: Workload) -> No
             database_id=database,
             session_id=session,
             observations=40,
-            history=None,
+            history={},
             created_at=NOW,
             changed_at=NOW + timedelta(milliseconds=number),
             taught=taught,
@@ -264,7 +264,7 @@ def _session(id_: str, database: str) -> records.Session:
 
     objective = Objective("objective", "maximize")
     return records.Session(
-        *(id_, database, SessionState.COMPLETED, objective, (), "lab", "automatic", 30, 1, None, NOW), ended_at=NOW
+        *(id_, database, SessionState.COMPLETED, objective, (), "lab", "automatic", 30, 1, None, NOW, 0, 0), ended_at=NOW
     )
 
 

@@ -63,8 +63,7 @@ class AgentAnswer(TypedDict):
 
 class AgentStatus(TypedDict):
     """The agent's status: its strongest mode, its problems and its guardrails. `provisional` is the directive whose
-    change is not confirmed yet. `loads` are the named loads of its driver. `ends_early` means that it supports
-    `must_reach`."""
+    change is not confirmed yet. `loads` are the named loads of its driver."""
 
     version: NotRequired[str]
     """The agent's version."""
@@ -74,8 +73,6 @@ class AgentStatus(TypedDict):
     """Whether an operator on the database's host has paused the agent."""
     driver: NotRequired[str | None]
     """The driver of a lab; null if there is none."""
-    ends_early: NotRequired[bool]
-    """Whether the agent can end a window early, that is, supports `must_reach`."""
     loads: NotRequired[list[str]]
     """The named loads of the driver, in addition to its own. A session may name them."""
     spool_dropped: NotRequired[int]
@@ -196,9 +193,9 @@ class ChangeAnswer(TypedDict):
     """The statement that makes the change, followed by lines of a file under the file's name and section."""
     undo: str
     """The statement that undoes it, in the same form."""
-    do_steps: NotRequired[list[StepAnswer] | None]
-    """The steps that the agent executes for `do`, in order; null in a recommendation of an earlier version."""
-    undo_steps: NotRequired[list[StepAnswer] | None]
+    do_steps: list[StepAnswer]
+    """The steps that the agent executes for `do`, in order."""
+    undo_steps: list[StepAnswer]
     """The steps that the agent executes for `undo`, in order. Several changes are undone in the reverse order of
     `changes`."""
 
@@ -1038,13 +1035,13 @@ class MemoryAnswer(TypedDict):
     """The sum of the lines."""
     limit_bytes: float
     """The limit of the sum."""
-    count: NotRequired[Literal["in_use", "worst_case"]]
+    count: Literal["in_use", "worst_case"]
     """The policy's method: the memory that can really be in use at once, or the worst case with everything full at
     once."""
-    worst_case_bytes: NotRequired[float | None]
-    """The sum in the worst case, with everything full at once; null if an earlier version stored it."""
-    connections: NotRequired[ConnectionsAnswer | None]
-    """The counted connections; null if an earlier version stored it."""
+    worst_case_bytes: float
+    """The sum in the worst case, with everything full at once."""
+    connections: ConnectionsAnswer
+    """The counted connections."""
 
 
 class MemoryTermAnswer(TypedDict):
@@ -1058,8 +1055,8 @@ class MemoryTermAnswer(TypedDict):
     """The formula."""
     assumption: str
     """The assumption behind the formula."""
-    worst_case_bytes: NotRequired[float | None]
-    """The bytes in the worst case, with everything full at once; null if an earlier version stored it."""
+    worst_case_bytes: float
+    """The bytes in the worst case, with everything full at once."""
 
 
 class ModelAnswer(TypedDict):
@@ -1751,7 +1748,7 @@ class RecommendationAnswer(TypedDict):
     package_version: str
     """The version that computed it."""
     model: str | None
-    """The model version that computed it, `mv_…`; null if nothing was computed, or an earlier service computed it."""
+    """The model version that computed it, `mv_…`; null if nothing was computed."""
     created_at: datetime
     """When it was requested."""
     proposed_at: datetime | None
@@ -1935,7 +1932,7 @@ class ScorecardAnswer(TypedDict):
     """The difference between the best remaining trial and the one that it would have picked, as a share."""
     missed: NotRequired[float | None]
     """The average gap between its best trial and the optimum in simulated lab sessions: 0 is the optimum at once, 1 the
-    value of most configurations. Null if sessions have too few readings, or an earlier version scored it."""
+    value of most configurations. Null if sessions have too few readings."""
     missed_live: NotRequired[float | None]
     """The same in simulated live sessions, where each trial counts and not only the best so far."""
     sessions: int
@@ -2023,12 +2020,12 @@ class SessionAnswer(TypedDict):
     """Whether each recommendation waits for a decision."""
     max_trials: int
     """The maximum number of trials."""
-    verification_rounds: int | None
-    """The maximum number of verification rounds before the handover; null in a session of an earlier version."""
+    verification_rounds: int
+    """The maximum number of verification rounds before the handover."""
     max_changes: int | None
     """The maximum number of settings that a recommendation may change, counted from `baseline`; null for any."""
-    exploration: int | None
-    """The number of trials whose only purpose is to learn; null in a session of an earlier version."""
+    exploration: int
+    """The number of trials whose only purpose is to learn."""
     loads: list[LoadBody]
     """The loads under which each trial is measured; empty for the driver's own load."""
     aim: Literal["weighted", "worst"] | None

@@ -282,7 +282,7 @@ class History:
                 **({"answers": self.server_rounding} if self.server_rounding else {}),
                 **({} if self.baseline is None else {"baseline": self.baseline.digest}),
                 **({} if self.aim is None else {"aim": self.aim.to_dict()}),
-                **({} if self.evidence is None else {"evidence": _said(self.evidence)}),
+                **({} if self.evidence is None else {"evidence": asdict(self.evidence)}),
                 **(
                     {"turned_down": [{**asdict(t), "at": t.at.isoformat()} for t in self.turned_down]}
                     if self.turned_down
@@ -337,11 +337,6 @@ def _alike(one: Value, two: Value) -> bool:
     if isinstance(one, str) or isinstance(two, str):
         return one == two
     return math.isclose(one, two, rel_tol=CONTEXT_TOLERANCE)
-
-
-def _said(evidence: Evidence) -> dict[str, Any]:
-    """Histories from before changes were compared keep their digest."""
-    return {name: said for name, said in asdict(evidence).items() if said or name != "compared"}
 
 
 def _require(what: str, given: Iterable[object], kind: type, way_out: str) -> None:

@@ -61,7 +61,7 @@ def _moment(value: datetime) -> datetime:
 
 
 def _is_empty(value: object) -> bool:
-    """An earlier version, which does not know the field, is sent none."""
+    """An optional field is sent only where it says something: a receiver may not know it."""
     return not value
 
 
@@ -202,15 +202,13 @@ class HostRollback(_Wire):
 
 class AgentStatus(_Wire):
     """The agent's status: its strongest mode, its problems and its guardrails. `provisional` is the directive whose
-    change is not confirmed yet. `loads` are the named loads of its driver. `ends_early` means that it supports
-    `must_reach`.
+    change is not confirmed yet. `loads` are the named loads of its driver.
     """
 
     version: Identifier | Text = ""
     mode: Mode = "observe"
     paused: bool = False
     driver: Text | None = None
-    ends_early: bool = Field(default=False, exclude_if=_is_empty)
     loads: tuple[LoadName, ...] = Field(default=(), max_length=MOST_LOADS, exclude_if=_is_empty)
     spool_dropped: int = Field(default=0, ge=0)
     spool_refused: int = Field(default=0, ge=0)

@@ -50,7 +50,7 @@ def _mendable(error: Exception) -> str | None:
     from pydantic import ValidationError
     from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
-    from lutra_service.db.migrate import NewerSchema
+    from lutra_service.db.migrate import UnknownSchema
     from lutra_service.db.schema.dialects import URLS
     from lutra_service.db.schema.engine import UnusableUrl
 
@@ -58,7 +58,7 @@ def _mendable(error: Exception) -> str | None:
         return "; ".join(f"LUTRA_{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
     if isinstance(error, OperationalError) or type(error) is DatabaseError:  # the latter: a file that is no database
         return f"the database of LUTRA_DATABASE_URL: {error.orig}"
-    if isinstance(error, UnusableUrl | NewerSchema):
+    if isinstance(error, UnusableUrl | UnknownSchema):
         return f"LUTRA_DATABASE_URL: {error}"
     if isinstance(error, ArgumentError):  # its message holds the URL, and that a password
         return f"LUTRA_DATABASE_URL is not a database URL; it must begin with {URLS}"

@@ -82,11 +82,10 @@ def upgraded(url: str) -> str:
 
 
 def migrated(directory: Path) -> str:
-    """The address of a file in `directory`: what lies there is brought to the newest schema, what is new has it."""
+    """The address of a file in `directory`, which is made where there is none."""
     file = directory / "lutra.db"
-    if file.exists():
-        return upgraded(f"sqlite:///{file}")
-    file.write_bytes(_empty())
+    if not file.exists():
+        file.write_bytes(_empty())
     return f"sqlite:///{file}"
 
 

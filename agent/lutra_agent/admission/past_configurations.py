@@ -86,6 +86,6 @@ def values_of(live: LiveSettings, active: Active, names: Iterable[str] | None = 
 
 
 def _history(state: State) -> list[dict[str, Any]]:
-    """What an older version or a crash left there is passed over."""
+    """Entries of any other shape are passed over."""
     kept = state.load(HISTORY)
     return [e for e in kept if isinstance(e, dict) and {"active", "lab"} <= e.keys()] if isinstance(kept, list) else []

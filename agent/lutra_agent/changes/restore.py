@@ -168,7 +168,7 @@ class _Restore:
         return prevented
 
     def _gone(self) -> ApplyRefused | DatabaseUnavailable | None:
-        """What tells that an earlier agent changed settings in a source that this one does not have."""
+        """What tells that settings were changed in a source that this agent does not have."""
         gone = {name: self.before[name] for name in self.before.keys() - {s.name for s in self.engine.sources}}
         left = [n for n in self.names if n in texts_in(gone)]
         if not left:

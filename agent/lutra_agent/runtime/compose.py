@@ -109,7 +109,6 @@ def loop_of(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: S
             mode=config.agent.mode,
             paused=database.state.paused,
             driver=driver and driver.name,
-            ends_early=driver is not None,
             loads=tuple(loads),
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,

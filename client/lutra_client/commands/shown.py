@@ -117,7 +117,7 @@ def _change(change: ChangeAnswer, reason: ReasonAnswer | None) -> Iterator[str]:
 
 def _executed(changes: Iterable[ChangeAnswer]) -> Iterator[str]:
     """The statements and lines, for whoever makes the change by hand or wants to see what the agent does."""
-    kept = [(change["applies"], change.get("do_steps") or ()) for change in changes]
+    kept = [(change["applies"], change["do_steps"]) for change in changes]
     steps = [Step("", step["text"], step["file"], step["section"]) for _, of_one in kept for step in of_one]
     if steps:
         yield "statements:"

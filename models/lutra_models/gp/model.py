@@ -63,7 +63,7 @@ class Model:
         """
         learned = self.learned
         trends = () if learned is None else learned.trends or learned.wary_trends
-        return {t.place: t.weight for t in trends if t.place is not None and t.weight is not None}
+        return {t.place: t.weight for t in trends}
 
     @cached_property
     def snapshot(self) -> Snapshot:

@@ -37,14 +37,14 @@ def learned_to_dict(learned: Learned) -> Document:
 
 def learned_from_dict(document: Mapping[str, Any], **known: Any) -> Learned:
     """`known` are the history as it was measured, and the options."""
-    drifts = {metric: Drift.from_dict(d) for metric, d in document.get("drifts", {}).items()}
+    drifts = {metric: Drift.from_dict(d) for metric, d in document["drifts"].items()}
     snapshot = Snapshot.from_dict(document["snapshot"])
     known["history"] = levelled(at_load(known["history"], snapshot.loads), drifts)
     encoding = Encoding(known["history"].space.knobs)
     trends, wary_trends = (
         tuple(Trend.from_dict(t, encoding) for t in document[name]) for name in ("trends", "wary_trends")
     )
-    running, local = document["running"], document.get("local")
+    running, local = document["running"], document["local"]
     return Learned(
         encoding=encoding,
         searching=GaussianProcess.from_dict(document["searching"]),

@@ -13,20 +13,17 @@ Document = dict[str, Any]
 
 
 def evidence_to_dict(evidence: Evidence) -> Document:
-    made = {
+    return {
         **asdict(evidence),
         "findings": [_finding_to_dict(f) for f in evidence.findings],
         "deliberate": list(evidence.deliberate),
         "compared": [asdict(c) for c in evidence.compared],
     }
-    if not evidence.unread:
-        made.pop("unread")  # so that what was stored before keeps its key
-    return made
 
 
 def evidence_from_dict(document: Mapping[str, Any]) -> Evidence:
     findings = tuple(_finding_from_dict(f) for f in document["findings"])
-    compared = tuple(_compared_from_dict(c) for c in document.get("compared", ()))
+    compared = tuple(_compared_from_dict(c) for c in document["compared"])
     made = {"findings": findings, "deliberate": tuple(document["deliberate"]), "compared": compared}
     return Evidence(**{**document, **made})
 

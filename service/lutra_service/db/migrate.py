@@ -16,13 +16,15 @@ from sqlalchemy import Connection, Engine
 from lutra_service.db.schema.engine import IMMEDIATE, tighten
 from lutra_service.db.schema.in_use import one_at_a_time
 
+MIGRATIONS = Path(__file__).parent / "migrations"
 
-class NewerSchema(Exception):
+
+class UnknownSchema(Exception):
     """The database was brought to a schema that this program does not have."""
 
 
-def upgrade(engine: Engine, to: str = "head") -> bool:
-    """Whether the schema was older than this program's. Raises NewerSchema."""
+def upgrade(engine: Engine) -> bool:
+    """Whether the schema was older than this program's. Raises UnknownSchema."""
     config = _config()
     if engine.dialect.name == "sqlite":
         tighten(Path(engine.url.database or ""))
@@ -30,19 +32,19 @@ def upgrade(engine: Engine, to: str = "head") -> bool:
         with engine.execution_options(**{IMMEDIATE: True}).begin() as connection:
             older = _is_pending(connection)
             config.attributes["connection"] = connection
-            command.upgrade(config, to)
+            command.upgrade(config, "head")
         return older
     with one_at_a_time(engine):
         older = pending(engine)
         with engine.connect() as connection:
             config.attributes["connection"] = connection
-            command.upgrade(config, to)
+            command.upgrade(config, "head")
             connection.commit()
     return older
 
 
 def pending(engine: Engine) -> bool:
-    """Whether the schema is older than this program's. Raises NewerSchema."""
+    """Whether the schema is older than this program's. Raises UnknownSchema."""
     with engine.connect() as connection:
         return _is_pending(connection)
 
@@ -51,15 +53,14 @@ def _is_pending(connection: Connection) -> bool:
     current = MigrationContext.configure(connection).get_current_revision()
     known = ScriptDirectory.from_config(_config())
     if current is not None and current not in {script.revision for script in known.walk_revisions()}:
-        raise NewerSchema(
-            f"its schema, {current}, was made by a newer version of Lutra, and there is no "
-            "downgrade: start that version, or "
-            "restore the backup from before the upgrade"
+        raise UnknownSchema(
+            f"this program does not know its schema, {current}: a different version of Lutra made it, and there is "
+            "no downgrade. Start that version, or restore the backup from before the upgrade"
         )
     return current != known.get_current_head()
 
 
 def _config() -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(MIGRATIONS))
     return config

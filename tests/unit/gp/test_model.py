@@ -58,15 +58,6 @@ def test_a_model_that_leans_on_others_can_be_leaned_on_as_if_it_stood_alone() ->
     assert one.recommend() == two.recommend()
 
 
-def test_a_stored_model_of_the_format_before_still_predicts() -> None:
-    snapshot = fit(history(5), rng=rng()).snapshot
-    old = {k: v for k, v in snapshot.to_dict().items() if k not in ("alone", "context")} | {"format": 2}
-    for posterior in old["posteriors"].values():
-        covariance = posterior.pop("covariance")
-        posterior |= {name: covariance[name] for name in ("lengthscales", "variance")}
-    assert Snapshot.from_dict(old).predict([DEFAULT]) == snapshot.predict([DEFAULT])
-
-
 PRINT_BITS = """
 import numpy as np
 from lutra_models.gp.fitted.predictor import Predictor

@@ -137,12 +137,6 @@ def test_the_defaults_are_what_is_served_and_another_number_is_another_identity(
     assert len(prints) == 1 + len(list(names(Options())))
 
 
-def test_options_of_an_earlier_version_are_read_under_their_names_of_now() -> None:
-    former = {"targets": {"unrest_readings": 3.0, "most_unrest": 8.0}, "search": {"contested": 2.5}}
-    now = {"targets.noise_factor_readings": 3.0, "targets.most_noise_factor": 8.0, "search.contradicted": 2.5}
-    assert Options.from_dict(former) == Options().varied(**now)
-
-
 def test_options_survive_json_and_a_model_names_those_that_it_was_fitted_with() -> None:
     options = Options().varied(**{"search.opening_trials": 3, "search.moves": [0.5, -0.5], "search.cursory.rounds": 2})
     assert Options.from_dict(json.loads(json.dumps(options.to_dict()))) == options

@@ -58,9 +58,7 @@ def _beyond(here: Array, there: Array) -> bool:
 
 _FAR = 0.9
 """A prediction whose latent variance is above this share of the prior's rests on hardly any measurement."""
-_FORMAT = 4
-_READABLE = (2, 3, 4)
-"""Format 3 knows one kernel; format 2 has neither `alone` nor `context` nor `options` either."""
+_FORMAT = 1
 
 Signature = Mapping[str, tuple[float, ...]]
 """Telling counter → its deciles over a workload's observations, from the smallest to the largest: eleven numbers."""
@@ -182,7 +180,7 @@ class Snapshot:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Snapshot:
         """The snapshot that `to_dict` wrote. Raises ValueError for a document of another format."""
-        if data.get("format") not in _READABLE:
+        if data.get("format") != _FORMAT:
             raise ValueError(f"unknown snapshot format {data.get('format')!r}, expected {_FORMAT}")
         encoding = Encoding([knob_from_dict(k) for k in data["knobs"]])
         return cls(
@@ -191,8 +189,8 @@ class Snapshot:
             np.array(data["home"], dtype=float),
             {name: tuple(map(float, deciles)) for name, deciles in data["signature"].items()},
             {m: tuple(Trend.from_dict(t, encoding) for t in ts) for m, ts in data["trends"].items()},
-            {m: GaussianProcess.from_dict(d) for m, d in data.get("alone", {}).items()},
-            data.get("context", {}),
-            data.get("options", ""),
+            {m: GaussianProcess.from_dict(d) for m, d in data["alone"].items()},
+            data["context"],
+            data["options"],
             {metric: OfferedLoad.from_dict(d) for metric, d in data.get("loads", {}).items()},
         )

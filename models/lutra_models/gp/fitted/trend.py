@@ -26,15 +26,15 @@ class Trend:
 
     The column is the past's mean in logarithmic (or its own) units over the target's scale, less `centre`: relative
     effects carry over between machines, levels do not. `place` is that of the workload among the past ones that the fit
-    was given, `weight` how far it is believed, from 0 to 1; None in a model of an earlier version.
+    was given, `weight` how far it is believed, from 0 to 1.
     """
 
     bridge: Bridge
     gp: GaussianProcess
     scale: float
+    place: int
     centre: float = 0.0
-    place: int | None = None
-    weight: float | None = None
+    weight: float = 1.0
 
     def column(self, codes: Array) -> Array:
         """(m,) at (m, k) codes."""
@@ -64,4 +64,4 @@ class Trend:
         there = Encoding([knob_from_dict(k) for k in data["knobs"]])
         bridge = Bridge(here, there, np.array(data["home"], dtype=float))
         gp, scale, centre = GaussianProcess.from_dict(data["gp"]), float(data["scale"]), float(data["centre"])
-        return cls(bridge, gp, scale, centre, data.get("place"), data.get("weight"))
+        return cls(bridge, gp, scale, int(data["place"]), centre, float(data["weight"]))

@@ -61,16 +61,6 @@ def name_of(part: str | Named) -> str:
     return part if isinstance(part, str) else part.name
 
 
-def renamed(data: Mapping[str, Any], former: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """`data` with options in their rooms under their current names; `former` is by room, former name → name."""
-    return {
-        room: {former.get(room, {}).get(name, name): value for name, value in options.items()}
-        if isinstance(options, Mapping)
-        else options
-        for room, options in data.items()
-    }
-
-
 def _value(known: Any, value: Any, name: str) -> Any:
     """`value` in the type of `known`."""
     if isinstance(known, tuple):

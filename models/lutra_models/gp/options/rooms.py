@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lutra_models.digest import fingerprint
-from lutra_models.gp.options.reading import Named, Room, laid_over, renamed
+from lutra_models.gp.options.reading import Named, Room, laid_over
 
 
 @dataclass(frozen=True)
@@ -307,13 +307,6 @@ class Live(Room):
     """The number of moves of a setting in one direction for a symptom that persists; after them it is only reported."""
 
 
-FORMER_NAMES = {
-    "targets": {"unrest_readings": "noise_factor_readings", "most_unrest": "most_noise_factor"},
-    "search": {"contested": "contradicted"},
-}
-"""Names of options in documents that an earlier version wrote."""
-
-
 @dataclass(frozen=True)
 class Options(Room):
     """Everything that steers the recommender: `Options(search=Search(opening_trials=8))`.
@@ -342,11 +335,8 @@ class Options(Room):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
-        """The options that `to_dict` wrote, former names included; an option that it does not name keeps its default.
-
-        Raises ValueError.
-        """
-        read: Options = laid_over(cls(), renamed(data, FORMER_NAMES))
+        """The options that `to_dict` wrote; an option that it does not name keeps its default. Raises ValueError."""
+        read: Options = laid_over(cls(), data)
         return read
 
     def varied(self, **values: Any) -> Options:

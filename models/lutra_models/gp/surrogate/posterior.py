@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lutra_models.gp.kernels.covariance import Covariance, covariance_from_dict, matern52
+from lutra_models.gp.kernels.covariance import Covariance, covariance_from_dict
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.transforms import Transform
 
@@ -169,20 +169,11 @@ class GaussianProcess:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GaussianProcess:
-        data = {"noise_factors": data.get("unrest", ()), **data}  # as an earlier version named them
         x, z, share, slopes, doubts, noise_factors = (
-            np.array(data.get(n, ()), dtype=float) for n in ("x", "z", "share", "slopes", "doubts", "noise_factors")
+            np.array(data[n], dtype=float) for n in ("x", "z", "share", "slopes", "doubts", "noise_factors")
         )
         good, worse, better, more, headroom = data["spread"]
         spread = Spread(good, worse, better, more, math.inf if headroom is None else headroom)
         transform = Transform.from_dict(data["transform"])
-        imagined = int(data.get("imagined", 0))
-        last = (transform, slopes, doubts, noise_factors, spread, imagined)
-        return cls(x, z, share, _covariance(data), float(data["noise"]), *last)
-
-
-def _covariance(data: Mapping[str, Any]) -> Covariance:
-    """Earlier versions knew one kernel, and kept its numbers beside the others."""
-    if "covariance" in data:
-        return covariance_from_dict(data["covariance"])
-    return matern52(np.array(data["lengthscales"], dtype=float), float(data["variance"]))
+        last = (transform, slopes, doubts, noise_factors, spread, int(data["imagined"]))
+        return cls(x, z, share, covariance_from_dict(data["covariance"]), float(data["noise"]), *last)

@@ -150,15 +150,15 @@ class Effect:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Effect:
-        """The effect that `to_dict` wrote, or an earlier version, whose effects are not certain. Raises ValueError."""
+        """The effect that `to_dict` wrote. Raises ValueError."""
         values, gains, deviation = tuple(data["values"]), tuple(map(float, data["gains"])), float(data["deviation"])
-        deviations = tuple(map(float, data.get("deviations", [deviation] * len(gains))))
+        deviations = tuple(map(float, data["deviations"]))
         if not values or len(values) != len(gains) or len(values) != len(deviations):
             raise ValueError(f"{data['setting']}: {len(values)} values and {len(gains)} gains")
-        rest = {n: data[n] for n in ("chance", "log", "choice", "special") if n in data}
+        rest = {n: data[n] for n in ("log", "choice", "special") if n in data}
         serves = (float(data["serves"][0]), float(data["serves"][1])) if data.get("serves") else None
-        first = data.get("baseline", values[0])
-        return cls(str(data["setting"]), values, gains, deviations, first, deviation, **rest, serves=serves)
+        told = (str(data["setting"]), values, gains, deviations, data["baseline"], deviation, float(data["chance"]))
+        return cls(*told, **rest, serves=serves)
 
 
 def effects(encoding: Encoding, gp: GaussianProcess, home: Array, good: float) -> tuple[Effect, ...]:

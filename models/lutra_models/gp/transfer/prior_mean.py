@@ -39,7 +39,7 @@ def candidates(
         bridge = Bridge(encoding, snapshot.encoding, snapshot.home)
         if bridge.shared:
             scale = gp.transform.scale / transform.scale if transform.log else 1.0
-            out[i] = Trend(bridge, gp, scale, place=i)
+            out[i] = Trend(bridge, gp, scale, i)
     return out
 
 

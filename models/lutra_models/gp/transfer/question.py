@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lutra_models.gp.fitted.snapshot import Signature
 from lutra_models.gp.space.encoding import Array
 from lutra_models.history import History
 from lutra_models.knobs import Configuration, Value
@@ -39,12 +38,6 @@ class Question:
             groups.setdefault(configuration, []).append(value)
         values = np.array([float(np.mean(v)) for v in groups.values()])
         return cls(engine, metric, counters, history.context or {}, tuple(groups), values)
-
-    @classmethod
-    def of_signature(cls, engine: str, metric: str, signature: Signature, context: Mapping[str, Value]) -> Question:
-        """The known facts of a workload whose readings are no longer stored: the medians of its counters."""
-        counters = {name: deciles[len(deciles) // 2] for name, deciles in signature.items()}
-        return cls(engine, metric, counters, context, (), np.zeros(0))
 
     @property
     def on_log(self) -> bool:

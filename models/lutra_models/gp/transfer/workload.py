@@ -49,7 +49,7 @@ class Lesson:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Lesson:
-        told, good = tuple(Effect.from_dict(e) for e in data["effects"]), float(data.get("good", 1.0))
+        told, good = tuple(Effect.from_dict(e) for e in data["effects"]), float(data["good"])
         return cls(bool(data["log"]), float(data["low"]), float(data["high"]), float(data["rest"]), told, good)
 
 

@@ -195,7 +195,7 @@ class ScorecardAnswer(Answer):
     """The difference between the best remaining trial and the one that it would have picked, as a share."""
     missed: float | None = None
     """The average gap between its best trial and the optimum in simulated lab sessions: 0 is the optimum at once, 1 the
-    value of most configurations. Null if sessions have too few readings, or an earlier version scored it.
+    value of most configurations. Null if sessions have too few readings.
     """
     missed_live: float | None = None
     """The same in simulated live sessions, where each trial counts and not only the best so far."""

@@ -94,9 +94,9 @@ class ChangeAnswer(Answer):
     """The statement that makes the change, followed by lines of a file under the file's name and section."""
     undo: str
     """The statement that undoes it, in the same form."""
-    do_steps: list[StepAnswer] | None = None
-    """The steps that the agent executes for `do`, in order; null in a recommendation of an earlier version."""
-    undo_steps: list[StepAnswer] | None = None
+    do_steps: list[StepAnswer]
+    """The steps that the agent executes for `do`, in order."""
+    undo_steps: list[StepAnswer]
     """The steps that the agent executes for `undo`, in order. Several changes are undone in the reverse order of
     `changes`.
     """
@@ -281,8 +281,8 @@ class MemoryTermAnswer(Answer):
     """The formula."""
     assumption: str
     """The assumption behind the formula."""
-    worst_case_bytes: float | None = None
-    """The bytes in the worst case, with everything full at once; null if an earlier version stored it."""
+    worst_case_bytes: float
+    """The bytes in the worst case, with everything full at once."""
 
 
 class ConnectionsAnswer(Answer):
@@ -305,14 +305,14 @@ class MemoryAnswer(Answer):
     """The sum of the lines."""
     limit_bytes: float
     """The limit of the sum."""
-    count: MemoryCount = "worst_case"
+    count: MemoryCount
     """The policy's method: the memory that can really be in use at once, or the worst case with everything full at
     once.
     """
-    worst_case_bytes: float | None = None
-    """The sum in the worst case, with everything full at once; null if an earlier version stored it."""
-    connections: ConnectionsAnswer | None = None
-    """The counted connections; null if an earlier version stored it."""
+    worst_case_bytes: float
+    """The sum in the worst case, with everything full at once."""
+    connections: ConnectionsAnswer
+    """The counted connections."""
 
 
 class FailureAnswer(Answer):
@@ -398,7 +398,7 @@ class RecommendationAnswer(Answer):
     package_version: str
     """The version that computed it."""
     model: str | None
-    """The model version that computed it, `mv_…`; null if nothing was computed, or an earlier service computed it."""
+    """The model version that computed it, `mv_…`; null if nothing was computed."""
     created_at: datetime
     """When it was requested."""
     proposed_at: datetime | None

@@ -185,12 +185,12 @@ class SessionAnswer(Answer):
     """Whether each recommendation waits for a decision."""
     max_trials: int
     """The maximum number of trials."""
-    verification_rounds: int | None
-    """The maximum number of verification rounds before the handover; null in a session of an earlier version."""
+    verification_rounds: int
+    """The maximum number of verification rounds before the handover."""
     max_changes: int | None
     """The maximum number of settings that a recommendation may change, counted from `baseline`; null for any."""
-    exploration: int | None
-    """The number of trials whose only purpose is to learn; null in a session of an earlier version."""
+    exploration: int
+    """The number of trials whose only purpose is to learn."""
     loads: list[LoadBody]
     """The loads under which each trial is measured; empty for the driver's own load."""
     aim: Over | None

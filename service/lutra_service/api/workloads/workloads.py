@@ -12,7 +12,7 @@ from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.workloads.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer, WorkloadHistoryAnswer
 from lutra_service.app.model_versions import serving
 from lutra_service.app.observations.selection import require_engine
-from lutra_service.app.workloads.lessons import measured, shown
+from lutra_service.app.workloads.lessons import shown
 from lutra_service.app.workloads.similar import nearest
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Workload
@@ -23,7 +23,6 @@ Engine = Annotated[str | None, Query(max_length=40, description="Only workloads 
 DatabaseId = Annotated[str | None, Query(max_length=40, description="Only workloads of this database.")]
 HISTORY: dict[int | str, dict[str, Any]] = {
     200: {"model": WorkloadHistoryAnswer, "description": "The history"},
-    409: {},
 }
 Count = Annotated[int, Query(ge=1, le=64, description="The number of workloads to return.")]
 
@@ -70,7 +69,7 @@ def list_nearest_workloads(workload: str, stored: StoreDep, count: Count = 8) ->
 @allow("read", of="service")
 def get_workload_history(workload: str, stored: StoreDep) -> Document:
     """The measurements of the workload to which its model was fitted, including tables without a database."""
-    return stored.read(lambda unit: measured(unit, workload))
+    return stored.read(lambda unit: unit.workloads.get(workload).history)
 
 
 def _told(row: Workload) -> dict[str, Any]:

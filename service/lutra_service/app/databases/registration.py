@@ -35,13 +35,9 @@ def register(unit: UnitOfWork, name: str, engine: str, policy: Mapping[str, Any]
 
 
 def change_policy(unit: UnitOfWork, id_: str, patch: Mapping[str, Any]) -> Database:
-    """Lay the named parts over the policy, where the result is one that the live server can take.
-
-    A null that an earlier version let in goes: only `movable` has one.
-    """
+    """Lay the named parts over the policy, where the result is one that the live server can take."""
     database = unit.databases.lock(id_)
-    said: Document = {**database.policy, **patch}
-    policy: Document = {name: part for name, part in said.items() if part is not None or name == "movable"}
+    policy: Document = {**database.policy, **patch}
     _check_policy(database.engine, policy)
     unit.databases.change(id_, policy=policy)
     audit.record(unit, "database.policy", id_, {"policy": database.policy}, {"policy": policy}, database_id=id_)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lutra_models import serial
 from lutra_models.digest import fingerprint
-from lutra_models.errors import NotEnoughObservations, NotFound
+from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.options import Options
 from lutra_models.scores import LEAST_TRIALS
 
@@ -55,15 +55,13 @@ def session_payload(unit: UnitOfWork, session_id: str, options: Options) -> Docu
     at = context_of(unit, unit.databases.get(session.database_id), session)
     history = histories.history(unit, at, session)
     leaned_on = choose.likeliest(unit, at.database, session_id, history, options)
-    others = [kept for row in leaned_on if (kept := unit.workloads.get(row.id).history) is not None]
+    others = [unit.workloads.get(row.id).history for row in leaned_on]
     return _payload(session_id, serial.history_to_dict(history, at.server, at.policy), others)
 
 
 def _data_set(unit: UnitOfWork, id_: str) -> Document:
     """By itself: no database says what it might learn from."""
     kept = unit.workloads.get(id_).history
-    if kept is None:
-        raise NotFound(f"the measurements of {id_} are no longer kept")
     rows = kept["observations"]
     step = max(1, -(-len(rows) // MOST_ROWS))
     return _payload(id_, {**kept, "observations": rows[::step]}, [])

@@ -23,7 +23,7 @@ from lutra_service.app.jobs import results
 from lutra_service.app.model_versions.serving import serving
 from lutra_service.app.workloads import lessons
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Snapshot, Workload
+from lutra_service.db.schema.records import Snapshot
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.maker import MakesWorker
 from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
@@ -40,21 +40,19 @@ ENDS = ("fitted", "taught nothing", "failed")
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of a training: sessions that the memory did not know yet, and by outcome, workloads that were fitted.
+    """The result of a training: by outcome, workloads that were fitted.
 
     `known` workloads were as they would be now already.
     """
 
     known: int
-    found: int
     ends: Mapping[str, int]
     merged: int
     seconds: float
 
     def __str__(self) -> str:
         done = ", ".join(f"{self.ends.get(end, 0)} {end}" for end in ENDS)
-        rest = f"{self.found} sessions found, {self.known} known already, {self.merged} merged"
-        return f"{done}; {rest}; {self.seconds:.1f} s"
+        return f"{done}; {self.known} known already, {self.merged} merged; {self.seconds:.1f} s"
 
 
 @dataclass(frozen=True)
@@ -110,30 +108,17 @@ class Training:
         """Raises NoWorker if nothing could compute."""
         self._began, self._ends, self._broken, self._ids = time.monotonic(), Counter(), [], []
         self._options = self._store.read(serving).options
-        found = self._find()
         known, self._total = self._store.read(self._counted)
         if self._total:
             self._fit_all()
         if self._broken:
             raise self._broken[0]
         merged = self._ends.pop("merged", 0)
-        return Trained(known, found, dict(self._ends), merged, time.monotonic() - self._began)
+        return Trained(known, dict(self._ends), merged, time.monotonic() - self._began)
 
     def _counted(self, unit: UnitOfWork) -> tuple[int, int]:
         waiting = unit.workloads.count_unfitted(self._want)
         return unit.workloads.extent()[0] - waiting, waiting
-
-    def _find(self) -> int:
-        """Sessions that left a model before there was a memory."""
-        found = 0
-        while not self._stopping.is_set():
-            ids = self._store.read(lambda unit: unit.workloads.unknown_sessions(BATCH))
-            for id_ in ids:
-                row = self._store.read(partial(_left_before, id_))
-                found += self._store.write(partial(_added, row))
-            if len(ids) < BATCH:
-                break
-        return found
 
     def _fit_all(self) -> None:
         threads = [
@@ -186,7 +171,7 @@ class Training:
 
     def _fit(self, worker: Worker, id_: str) -> None:
         row = self._store.read(lambda u: u.workloads.get(id_))
-        request = lessons.request(row.history or {}, self._options)
+        request = lessons.request(row.history, self._options)
         try:
             model = results.learned(worker.run("learn", request), request)
             told = None if model is None else lessons.taught(model, row.metric)
@@ -209,18 +194,6 @@ class Training:
             self._ends["merged"] += merged
             done = sum(self._ends[end] for end in ENDS)
         self._told(Progress(done, max(self._total, done), time.monotonic() - self._began))
-
-
-def _left_before(snapshot_id: str, unit: UnitOfWork) -> Workload:
-    return lessons.left_before(unit, snapshot_id)
-
-
-def _added(row: Workload, unit: UnitOfWork) -> bool:
-    """Whether nobody else took the session up meanwhile."""
-    if row.session_id is None or unit.workloads.id_of_session(row.session_id) is not None:
-        return False
-    unit.workloads.add(row)
-    return True
 
 
 def _failed(id_: str, key: str, want: str, error: str, unit: UnitOfWork) -> bool:

@@ -14,7 +14,6 @@ from lutra_models.gp.transfer.workload import RECIPE, Workload
 from lutra_models.history import History
 from lutra_models.serial import history_to_dict
 
-from lutra_service.app.errors import Conflict
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.workloads import Remembered
 from lutra_service.db.schema.records import Database, Session
@@ -57,40 +56,6 @@ def request(history: Document, options: Options = OPTIONS) -> Document:
     return {"history": history, "entropy": [0], "past": [], "baseline": home, "options": options.to_dict()}
 
 
-def left_before(unit: UnitOfWork, snapshot_id: str) -> Row:
-    """The workload of a session that left this model before there was a memory.
-
-    Without its history, where its request went with its age: then it is never fitted again.
-    """
-    snapshot = unit.snapshots.get(snapshot_id)
-    assert snapshot.database_id is not None
-    assert snapshot.session_id is not None
-    asked = unit.requests.of_snapshot(snapshot.database_id, snapshot.key)
-    session, database = unit.sessions.get(snapshot.session_id), unit.databases.get(snapshot.database_id)
-    if asked is not None:
-        told = lesson(asked.payload, snapshot.payload)
-    else:
-        metric = session.judged.metric
-        told = {
-            "key": snapshot.key,
-            "history": None,
-            "metric": metric,
-            "observations": snapshot.observations,
-            "taught": taught(snapshot.payload, metric),
-            "fitted_with": fitted_with(snapshot.payload.get("options", "")),
-        }
-    made: Document = {"database_id": database.id, "session_id": session.id, "created_at": unit.now}
-    return Row(
-        id=unit.new_id("wl"),
-        name=database.name,
-        engine=database.engine,
-        snapshot_id=snapshot_id,
-        changed_at=unit.now,
-        **made,
-        **told,
-    )
-
-
 def lesson(request: Mapping[str, Any], model: Document) -> Document:
     """The record of a request and of the model that was fitted to it."""
     history = {**{n: d for n, d in request["history"].items() if n in MEASURED}, **NOTHING}
@@ -125,14 +90,6 @@ def of_session(unit: UnitOfWork, session: Session, database: Database, told: Doc
     }
     unit.workloads.add(Row(id=id_, **made, **values))
     return id_
-
-
-def measured(unit: UnitOfWork, id_: str) -> Document:
-    """The history that a workload was fitted to. Raises NotFound, and Conflict if it are no longer kept."""
-    row = unit.workloads.get(id_)
-    if row.history is None:
-        raise Conflict(f"the measurements of {id_} are no longer kept; its lessons and its signature are")
-    return row.history
 
 
 def imported(unit: UnitOfWork, history: History, engine: str, name: str) -> tuple[str, Outcome]:

@@ -22,12 +22,6 @@ class Requests(Repository[Request]):
         found = self._one(self.table.c.recommendation_id == id_)
         return found and replace(found, payload=unpack(found.payload))
 
-    def of_snapshot(self, database_id: str, key: str) -> Request | None:
-        """The request of the recommendation that a model was fitted for; None if it is no longer kept."""
-        c = RecommendationRow.__table__.c
-        id_ = self._db.execute(select(c.id).where(c.database_id == database_id, c.key == key)).scalar()
-        return None if id_ is None else self.find(id_)
-
     def put(self, id_: str, payload: dict[str, Any]) -> None:
         """In place of what the computation was given before."""
         self._update(self.table.c.recommendation_id == id_, payload=_packed(payload))

@@ -19,9 +19,7 @@ def pack(document: Mapping[str, object], plain: tuple[str, ...] = ()) -> Documen
 
 
 def unpack(stored: Document) -> Document:
-    """The value that was passed to `pack`; an unpacked document of an earlier version stays as it is."""
-    if PACKED not in stored:
-        return stored
+    """The value that was passed to `pack`."""
     found = json.loads(zlib.decompress(base64.b85decode(stored[PACKED])))
     assert isinstance(found, dict)
     return found

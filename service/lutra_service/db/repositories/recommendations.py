@@ -122,15 +122,8 @@ class Recommendations(Repository[Recommendation]):
         return self.page(*where, limit=count, newest_first=True)[::-1]
 
     def measured_under(self, database_id: str, configuration: Mapping[str, Any]) -> bool:
-        """Whether one of exactly these settings was measured. Rows without a digest are older, and looked through."""
-        c = self.table.c
-        wanted = dict(configuration)
-        old = and_(c.digest.is_(None), c.configuration.is_not(None))
-        for same in (c.digest == digest_of(wanted), old):
-            asked = select(c.configuration).where(c.database_id == database_id, same, c.measured.is_not(None))
-            if any(found == wanted for found in self._db.execute(asked.order_by(c.id.desc()).limit(1000)).scalars()):
-                return True
-        return False
+        """Whether one of exactly these settings was measured."""
+        return bool(self.measured_alike(database_id, configuration, 1))
 
     def measured_alike(self, database_id: str, configuration: Mapping[str, Any], limit: int = 100) -> list[str]:
         """The newest that measured exactly these settings, in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
@@ -59,7 +59,7 @@ class Workloads(Repository[Workload]):
         return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
 
     def history_of_session(self, session_id: str) -> Document | None:
-        """The history that what it taught was fitted to; None if that is not known."""
+        """The history that what it taught was fitted to; None if it taught nothing yet."""
         found = self._db.execute(select(_C.history).where(_C.session_id == session_id)).scalar()
         return None if found is None else unpack(found)
 
@@ -70,8 +70,8 @@ class Workloads(Repository[Workload]):
         return self._db.execute(asked).scalar()
 
     def data_sets(self, limit: int) -> list[str]:
-        """Ids of those that belong to no database and whose history is kept, newest first."""
-        asked = select(_C.id).where(_C.database_id.is_(None), _C.history.is_not(None))
+        """Ids of those that belong to no database, newest first."""
+        asked = select(_C.id).where(_C.database_id.is_(None))
         return list(self._db.execute(asked.order_by(_C.id.desc()).limit(limit)).scalars())
 
     def siblings(self, database_id: str) -> list[Remembered]:
@@ -152,30 +152,20 @@ class Workloads(Repository[Workload]):
         free = or_(_C.lease_until.is_(None), _C.lease_until < now)
         return self.change(id_, _unfitted(fitted_with), free, lease_until=until)
 
-    def unknown_sessions(self, limit: int) -> list[str]:
-        """Of sessions that left a model before there was a memory, the last model's id."""
-        known = select(_C.session_id).where(_C.session_id.is_not(None))
-        lasts = select(func.max(_SNAPSHOTS.id)).where(
-            _SNAPSHOTS.session_id.is_not(None), _SNAPSHOTS.session_id.not_in(known)
-        )
-        return list(self._db.execute(lasts.group_by(_SNAPSHOTS.session_id).limit(limit)).scalars())
-
     def _looked(self, asked: Any) -> list[Remembered]:
         return [
             Remembered(**{**row, "is_taught": bool(row["is_taught"])}) for row in self._db.execute(asked).mappings()
         ]
 
     def _values(self, record: Workload) -> dict[str, Any]:
-        return {**super()._values(record), "history": None if record.history is None else pack(record.history)}
+        return {**super()._values(record), "history": pack(record.history)}
 
     def _as_record(self, row: Any) -> Workload:
-        found = super()._as_record(row)
-        return found if found.history is None else replace(found, history=unpack(found.history))
+        return super()._as_record({**row, "history": unpack(row["history"]) if row["history"] else {}})
 
 
 def _unfitted(fitted_with: str) -> ColumnElement[bool]:
-    """What is to be fitted, and can be: its history is known."""
-    return and_(_C.history.is_not(None), or_(_C.fitted_with.is_(None), _C.fitted_with != fitted_with))
+    return or_(_C.fitted_with.is_(None), _C.fitted_with != fitted_with)
 
 
 def _shared_with(database: Database) -> ColumnElement[bool]:

@@ -29,10 +29,10 @@ class Judged:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Judged:
-        """The value that `to_dict` wrote; an earlier version left parts out."""
+        """The value that `to_dict` or `part` wrote."""
         together, lost_at = document.get("together"), document.get("lost_at")
         return cls(
-            Judgement(**{name: document[name] for name in _PARTS if name in document}),
+            Judgement(**{name: document[name] for name in _PARTS}),
             document["sentence"],
             document.get("follows", ""),
             cls.from_dict(together) if together else None,

@@ -35,7 +35,6 @@ class AgentState:
     paused: bool
     firing: tuple[GuardName, ...]
     guardrails: Mapping[GuardName, Guardrail]
-    ends_early: bool = False
     loads: tuple[str, ...] = ()
 
 
@@ -87,7 +86,6 @@ class Database:
             paused=bool(status.get("paused")),
             firing=tuple(status.get("firing", ())),
             guardrails=Rules.model_validate({"guardrails": status.get("guardrails", {})}).guardrails,
-            ends_early=bool(status.get("ends_early")),
             loads=tuple(status.get("loads", ())),
         )
 
@@ -134,6 +132,8 @@ class Session:
     seed: int
     baseline: Document | None
     created_at: datetime
+    verification_rounds: int
+    exploration: int
     p99_source: str | None = None
     p99_of: str | None = None
     message: str = ""
@@ -142,11 +142,9 @@ class Session:
     rebased_at: datetime | None = None
     resumed_at: datetime | None = None
     opened_by_agent: bool = False
-    verification_rounds: int | None = None
     max_changes: int | None = None
     aim: Aim | None = None
     measured_under: str | None = None
-    exploration: int | None = None
     settled: Document | None = None
 
     def is_about(self, made: Recommendation) -> bool:
@@ -369,6 +367,8 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Workload:
+    """`history` is empty where only the rest was asked for."""
+
     id: str
     key: str
     name: str
@@ -377,7 +377,7 @@ class Workload:
     database_id: str | None
     session_id: str | None
     observations: int
-    history: Document | None
+    history: Document
     created_at: datetime
     changed_at: datetime
     taught: Document | None = None

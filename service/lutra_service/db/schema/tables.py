@@ -151,7 +151,7 @@ class SessionRow(Table):
     If that server was replaced and the operator continued, both are those of `rebased_at`, and earlier measurements no
     longer count. `resumed_at` is the time at which an operator last confirmed that the obstacle is removed.
     `opened_by_agent`: by a token with an agent's rights only. `verification_rounds`: at most, before a lab's session
-    hands over; 0, or none in a session of an earlier version, for no verification. `aim` says under which loads each
+    hands over; 0 for no verification. `aim` says under which loads each
     trial is measured and how they count; none for the load that the agent's driver makes by itself. `measured_under`
     are the loads under which the handed-over configuration was measured. `settled` are the circumstances under which no
     change was worthwhile, and the time of the last comparison with the present (see `app.tuning.observe.settling`).
@@ -178,11 +178,11 @@ class SessionRow(Table):
     rebased_at: Mapped[datetime | None]
     resumed_at: Mapped[datetime | None]
     opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
-    verification_rounds: Mapped[int | None]
+    verification_rounds: Mapped[int]
     max_changes: Mapped[int | None]
     aim: Mapped[Document | None]
     measured_under: Mapped[str | None] = mapped_column(String(1000))
-    exploration: Mapped[int | None]
+    exploration: Mapped[int]
     settled: Mapped[Document | None]
 
 
@@ -200,7 +200,7 @@ class RecommendationRow(Table):
     (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it as a directive;
     one that was withdrawn after that keeps its state until this agent's outcome is known. `failure` is the reason why
     it failed or was undone (`lutra_models.errors.Failure`). `model_version` computed it; none where nothing was
-    computed, or before there were versions. `leaned` names the past workloads that it uses with their weights, the
+    computed. `leaned` names the past workloads that it uses with their weights, the
     configuration without them, and what that model predicts.
     """
 
@@ -420,7 +420,7 @@ class WorkloadRow(Table):
     database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
     session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), unique=True)
     observations: Mapped[int]
-    history: Mapped[Document | None]
+    history: Mapped[Document]
     taught: Mapped[Document | None]
     snapshot_id: Mapped[str | None] = mapped_column(String(40))
     fitted_with: Mapped[str | None] = mapped_column(String(64))

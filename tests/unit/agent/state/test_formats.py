@@ -1,4 +1,4 @@
-"""What lies in the state folder, byte by byte: an upgraded agent has to understand an earlier one's files."""
+"""What lies in the state folder, byte by byte: an upgraded agent has to understand the files of a release."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def record(directive: str, stage: str, **fields: str) -> str:
     return f'{{"directive":"{directive}","stage":"{stage}",{text}}}'
 
 
-def test_the_records_of_changes_say_what_earlier_agents_made_them_say(tmp_path: Path) -> None:
+def test_the_records_of_changes_keep_their_format(tmp_path: Path) -> None:
     changes, file = ChangeStore(State(tmp_path)), tmp_path / "changes.json"
     alive = {"names": '["x"]', "before": f'{{"server":{KEPT}}}'}
     refused = Outcome(directive="rec_0", state="refused", at=NOON)
@@ -92,7 +92,7 @@ def test_the_records_of_changes_say_what_earlier_agents_made_them_say(tmp_path: 
     assert found(first, record("rec_1", "undoing", **alive, undo=undo, **more))
 
 
-def test_each_other_file_says_what_earlier_agents_made_it_say(tmp_path: Path) -> None:
+def test_each_other_file_keeps_its_format(tmp_path: Path) -> None:
     state = State(tmp_path)
     store_snapshots(state, BASELINE, {SERVER: BEFORE})
     pace.record(state, True, NOON)

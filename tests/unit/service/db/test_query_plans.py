@@ -58,9 +58,9 @@ class Filling:
         self.rows(
             100,
             "sessions (id, database_id, state, objective_metric, objective_goal, limits, mode, approval, "
-            "max_trials, seed, message, created_at)",
+            "max_trials, seed, message, verification_rounds, exploration, created_at)",
             f"{self.id('ts', 'n')}, {self.id('db', 'n')}, 'running', 'qps', 'maximize', '[]', 'lab', "
-            f"'automatic', 1000, 1, '', {t}",
+            f"'automatic', 1000, 1, '', 0, 0, {t}",
         )
         self.rows(
             20_000,

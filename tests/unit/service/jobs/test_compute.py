@@ -116,7 +116,7 @@ def test_an_answer_that_does_not_fit_the_question_fails_alone_and_nothing_of_it_
         "predictions.qps.level": lambda a: a.update(predictions={"qps": prediction(level=1.0)}),
         "extra": lambda a: a.update(extra=1),
         "reasons": lambda a: a.update(reasons=[{"setting": "work_mem"}]),
-        "the model cannot be read": lambda a: a.update(snapshot={"format": 2}),
+        "the model cannot be read": lambda a: a.update(snapshot={"format": 9}),
     }
     answering = Answering(lambda _: None)
     with running(tmp_path, executor=fake_executor(answering)) as service:

@@ -63,7 +63,7 @@ def without_numbers(model: Document) -> None:
 
 
 def another_format(model: Document) -> None:
-    model["format"] = 1
+    model["format"] = 9
 
 
 @pytest.mark.parametrize("change", [wide, tall, broadcast, alien, without_numbers, another_format])

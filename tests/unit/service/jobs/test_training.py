@@ -194,10 +194,10 @@ def test_an_operator_trains_by_a_command_with_real_models(
     imported(store, 100.0, 200.0)
     monkeypatch.setenv("LUTRA_DATABASE_URL", url)
     told = CliRunner().invoke(main, ["train", "--workers", "1"])
-    assert told.output.splitlines()[-1].startswith("2 fitted, 0 taught nothing, 0 failed; 0 sessions found, 0 known")
+    assert told.output.splitlines()[-1].startswith("2 fitted, 0 taught nothing, 0 failed; 0 known")
     assert leant_on(store, one) == 2
     again = CliRunner().invoke(main, ["train"])
-    assert again.output.splitlines()[-1].startswith("0 fitted, 0 taught nothing, 0 failed; 0 sessions found, 2 known")
+    assert again.output.splitlines()[-1].startswith("0 fitted, 0 taught nothing, 0 failed; 2 known")
 
 
 def test_who_may_see_few_of_the_likeliest_is_given_the_likeliest_that_it_may_see(

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_models.gp.transfer.index import Index
-from lutra_models.gp.transfer.question import Question
 from lutra_models.serial import history_from_dict
 
 from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running
@@ -73,9 +71,3 @@ def test_the_memory_is_the_fleets_and_not_a_databases(service: Service) -> None:
     bound = service.as_bearer(made["token"])
     for path in ("/v1/workloads", f"/v1/workloads/{workload['id']}/nearest", f"/v1/workloads/{workload['id']}/history"):
         assert bound.code("GET", path) == (403, "forbidden")
-
-
-def test_a_workload_whose_readings_are_gone_is_asked_about_by_its_signature() -> None:
-    asked = Question.of_signature("postgresql", "qps", {"reads": tuple(range(11))}, {"cores": 4})
-    assert (asked.counters, len(asked.values)) == ({"reads": 5}, 0)
-    assert Index().ranked(asked, None, 8) == []

@@ -203,4 +203,3 @@ def test_what_a_request_builds_on_is_stored_packed_and_read_whole(service: Servi
     stored = pack(document, ("past",))
     assert stored["past"] == ["snap_1"]
     assert unpack(stored) == document
-    assert unpack(document) == document

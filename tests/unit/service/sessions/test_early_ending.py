@@ -44,7 +44,7 @@ def service(tmp_path: Path, url: str) -> Iterator[Service]:
 @pytest.fixture
 def agent(service: Service) -> Agent:
     made = service.agent(service.database())
-    made.facts = {"status": {"mode": "lab", "driver": "pgbench", "ends_early": True}}
+    made.facts = {"status": {"mode": "lab", "driver": "pgbench"}}
     return made
 
 
@@ -78,12 +78,6 @@ def test_a_directive_says_what_its_window_must_reach(service: Service, agent: Ag
     assert directive.get("must_reach") == {"metric": "qps", "goal": "maximize", "value": 1000.0}
     found = service.take("GET", f"/v1/recommendations/{directive['recommendation']}")
     assert found["must_reach"] == 1000.0
-
-
-def test_an_agent_of_an_earlier_version_is_told_of_no_level(service: Service, agent: Agent) -> None:
-    agent.facts = {"status": {"mode": "lab", "driver": "pgbench"}}
-    _, directive = third_trial(service, agent)
-    assert "must_reach" not in directive
 
 
 def test_an_ended_trial_counts_and_shows_its_bound_and_its_seconds(service: Service, agent: Agent) -> None:

@@ -27,7 +27,6 @@ agent: Example = {
     "mode": "reload_only",
     "paused": False,
     "driver": None,
-    "ends_early": True,
     "spool_dropped": 0,
     "spool_refused": 0,
     "problems": [],

@@ -213,7 +213,7 @@ def _undone(at: ServerContext, back: Iterable[Document], changes: Iterable[Docum
 def _by_undo(back: Document, made: Document | None) -> Document:
     if made is None or made["before"] != back["after"]:
         return back
-    return {**back, "do": made["undo"], "do_steps": made.get("undo_steps")}
+    return {**back, "do": made["undo"], "do_steps": made["undo_steps"]}
 
 
 def _held(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Database, Session | None]:

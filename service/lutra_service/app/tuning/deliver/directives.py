@@ -140,7 +140,7 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
         restore=admission.goes_back(unit, recommendation, session),
         rollback=rollback or (mode != "lab" and admission.leads_home(recommendation, session)),
         measure=measure,
-        must_reach=_must_reach(database, recommendation, session),
+        must_reach=_must_reach(recommendation, session),
         loads=session.aim.loads if measure and session is not None and session.aim is not None else (),
         expects=_expected(unit, recommendation, session),
         rules=database.rules,
@@ -148,12 +148,10 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
     )
 
 
-def _must_reach(database: Database, recommendation: Recommendation, session: Session | None) -> MustReach | None:
-    """For an agent that knows of it: one of an earlier version refuses what it does not know. Of one load's reading
-    alone: an aim over several is none of a window.
-    """
+def _must_reach(recommendation: Recommendation, session: Session | None) -> MustReach | None:
+    """Of one load's reading alone: an aim over several is none of a window."""
     value = recommendation.must_reach
-    if session is None or session.aim is not None or value is None or not database.agent.ends_early:
+    if session is None or session.aim is not None or value is None:
         return None
     return MustReach(metric=session.objective.metric, goal=session.objective.goal, value=value)
 

@@ -67,15 +67,15 @@ def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
     Under a new load it waits for as many windows as say what that is.
     """
     kept = session.settled or {}
-    waited = [unit.recommendations.get(id_) for id_ in kept.get("for_window", ())]
+    waited = [unit.recommendations.get(id_) for id_ in kept["for_window"]]
     if any(r.state in UNAPPLIED for r in waited):
         return True
-    if kept.get("unread") and _is_read(unit, session):
+    if kept["unread"] and _is_read(unit, session):
         return True
     known = [circumstances.read(one) for one in kept["known"]]
     now = circumstances.present(unit, at)
     alike = [one for one in known if one.alike(now)]
-    last, whole = (_moment(kept, name) for name in ("symptoms_at", "whole_at"))
+    last, whole = (datetime.fromisoformat(kept[name]) for name in ("symptoms_at", "whole_at"))
     if not alike or unit.now - last < SYMPTOMS_EVERY:
         return not alike
     entire = unit.now - whole >= WHOLE_EVERY
@@ -93,8 +93,3 @@ def _is_read(unit: UnitOfWork, session: Session) -> bool:
     """Whether the newest windows have the objective."""
     windows = unit.reports.windows(session.database_id, observation_progress.WINDOWS)
     return len(windows) == observation_progress.WINDOWS and all(session.judged.metric in r.metrics for r in windows)
-
-
-def _moment(kept: Document, name: str) -> datetime:
-    """When that was looked at; a session that an earlier version settled looked at all at once."""
-    return datetime.fromisoformat(kept[name] if name in kept else kept["symptoms_at"])

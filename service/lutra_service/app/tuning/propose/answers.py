@@ -52,9 +52,9 @@ def take(
 
 def _leaned(unit: UnitOfWork, row: Recommendation, told: Document | None) -> Document | None:
     """With the workloads' ids in place of their places in the request."""
-    ids = None if told is None else unit.requests.get(row.id).payload.get("workloads")
-    if told is None or ids is None:  # a service of an earlier version asked
+    if told is None:
         return None
+    ids = unit.requests.get(row.id).payload["workloads"]
     on = [{"workload": ids[each["place"]], "weight": each["weight"]} for each in told["on"]]
     return {**told, "on": sorted(on, key=lambda each: -each["weight"])}
 

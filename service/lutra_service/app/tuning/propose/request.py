@@ -204,7 +204,7 @@ def _left_to_explore(unit: UnitOfWork, session: Session) -> int:
     """Trials that may still be made only to learn."""
     own = unit.recommendations.outlined(session.id)
     done = sum(r.origin == Origin.EXPLORATION and r.decided_at is not None for r in own)
-    return max((session.exploration or 0) - done, 0)
+    return max(session.exploration - done, 0)
 
 
 def manual(

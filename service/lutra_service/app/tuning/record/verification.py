@@ -37,7 +37,7 @@ class Verification:
         session = self.session
         if session.aim is not None:
             finalists = over_loads(finalists, session.aim)
-        return Contest(session.judged, session.judged_limits, finalists, session.verification_rounds or 0, session.aim)
+        return Contest(session.judged, session.judged_limits, finalists, session.verification_rounds, session.aim)
 
     def of(self, name: FinalistName) -> list[Recommendation]:
         """The recommendations that measured this finalist, in order."""

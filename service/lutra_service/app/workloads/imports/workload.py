@@ -290,6 +290,7 @@ def _session(unit: UnitOfWork, workload: Workload, database_id: str, fates: Fate
         ended_at=unit.now,
         message=f"imported from {workload.source}: {fates.sentence}"[:1000],
         verification_rounds=0,
+        exploration=0,
     )
 
 
