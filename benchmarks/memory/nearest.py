@@ -264,7 +264,8 @@ def _session(id_: str, database: str) -> records.Session:
 
     objective = Objective("objective", "maximize")
     return records.Session(
-        *(id_, database, SessionState.COMPLETED, objective, (), "lab", "automatic", 30, 1, None, NOW, 0, 0), ended_at=NOW
+        *(id_, database, SessionState.COMPLETED, objective, (), "lab", "automatic", 30, 1, None, NOW, 0, 0),
+        ended_at=NOW,
     )
 
 
