@@ -172,9 +172,12 @@ def told(table: pd.DataFrame, best: pd.DataFrame) -> str:
     parts += [f"{failed} failed"] * bool(failed) + [f"{early} were ended early"] * bool(early)
     if len(best):
         after = best.minutes.iloc[-1] - table.minutes.iloc[-1]
-        parts += [f"the verification took {_minutes(after)} more"] * bool(best.trial.iloc[-1] > table.trial.iloc[-1])
+        parts += [f"what was measured after them took {_minutes(after)} more"] * bool(
+            best.trial.iloc[-1] > table.trial.iloc[-1]
+        )
         middle, low, high = best.iloc[-1][["median", "low", "high"]]
-        parts.append(f"a next reading of the best so far: {middle:.4g}, with 90 % from {low:.4g} to {high:.4g}")
+        told = [f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" for value in (middle, low, high)]
+        parts.append(f"a next reading of the best so far: {told[0]}, with 90 % from {told[1]} to {told[2]}")
     return "; ".join(parts) + "."
 
 

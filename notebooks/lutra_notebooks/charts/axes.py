@@ -152,6 +152,15 @@ def framed(middle: pd.Series, low: pd.Series, high: pd.Series) -> list[float]:
     return ends(shown)
 
 
+def decades(low: float, high: float) -> list[float] | None:
+    """Round ticks of a logarithmic axis; None where it spans too little for them."""
+    if not 0 < 5 * low <= high:
+        return None
+    steps = (1,) if high / low > 1e3 else (1, 3) if high / low > 30 else (1, 2, 5)
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
+
+
 def moments(field: str, title: str, found: pd.Series) -> alt.X:
     """A time's axis in UTC for these moments, each label with its date, and with its seconds where all are close."""
     close = found.max() - found.min() < SHORT

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lutra_notebooks.charts.axes import READ
+from lutra_notebooks.charts.axes import READ, decades
 
 NAMED = 24
 """Workloads of an engine up to which the map names them; of more, the mouse tells the name."""
@@ -72,7 +72,12 @@ def _counter(table: pd.DataFrame, name: str) -> alt.LayerChart:
     scale = alt.Scale(type=kind, padding=10, nice=False, zero=False)
     chart = alt.Chart(table)
     y = alt.Y("workload:N", title=None).axis(labelLimit=160)
-    x = alt.X("p10:Q", title=name, scale=scale).axis(tickCount=4, labelExpr=READ, labelOverlap=True)
+    x = alt.X("p10:Q", title=name, scale=scale).axis(
+        tickCount=4,
+        labelExpr=READ,
+        labelOverlap=True,
+        values=decades(table.p10.min(), table.p90.max()) or alt.Undefined,
+    )
     color = alt.Color("engine:N", title="engine").legend(orient="bottom")
     told = ["workload", *(alt.Tooltip(f"{p}:Q", format=".4~g") for p in ("p10", "p50", "p90"))]
     bars = chart.mark_bar(height=7, opacity=0.5).encode(x=x, x2="p90:Q", y=y, color=color, tooltip=told)

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lutra_notebooks.charts.axes import INSIDE, MARK, OUTSIDE, QUIET, READ, moments
+from lutra_notebooks.charts.axes import INSIDE, MARK, OUTSIDE, QUIET, READ, decades, moments
 
 BEYOND = "datum.value <= -4 ? '≤ -4' : datum.value >= 4 ? '≥ 4' : format(datum.value, 'd')"
 ROOM = 1.15
@@ -30,7 +30,8 @@ def _against(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     ends = [float(group[["measured", "low"]].min().min()), float(group[["measured", "high"]].max().max())]
     ends = [ends[0] / ROOM, ends[1] * ROOM] if positive else ends
     scale = alt.Scale(type="log" if positive else "linear", domain=ends, nice=False)
-    axis = alt.Axis(tickCount=5, labelExpr=READ, labelOverlap=True, gridOpacity=0.4)
+    ticks = decades(*ends) if positive else None
+    axis = alt.Axis(tickCount=5, labelExpr=READ, labelOverlap=True, gridOpacity=0.4, values=ticks or alt.Undefined)
     line = alt.Chart(pd.DataFrame({"measured": ends, "median": ends})).mark_line(color=QUIET, strokeDash=[4, 4])
     x = alt.X("measured:Q", title=f"measured {metric}", scale=scale, axis=axis)
     y = alt.Y("median:Q", title=f"predicted {metric}", scale=scale, axis=axis)
