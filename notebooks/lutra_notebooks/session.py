@@ -172,7 +172,7 @@ def told(table: pd.DataFrame, best: pd.DataFrame) -> str:
     parts += [f"{failed} failed"] * bool(failed) + [f"{early} were ended early"] * bool(early)
     if len(best):
         after = best.minutes.iloc[-1] - table.minutes.iloc[-1]
-        parts += [f"what was measured after them took {_minutes(after)} more"] * bool(
+        parts += [f"measurements after them took {_minutes(after)} more"] * bool(
             best.trial.iloc[-1] > table.trial.iloc[-1]
         )
         middle, low, high = best.iloc[-1][["median", "low", "high"]]
