@@ -34,12 +34,12 @@ def labels(found: Sequence[WorkloadAnswer]) -> dict[str, str]:
 
 
 def overview(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
-    """A row a workload: what it is, and which setting moved its objective the most."""
+    """A row a workload: what it is, and which setting moved its objective the most, if any did so for certain."""
     names = labels(found)
     rows = []
     for w in found:
         lesson = w["lessons"].get(w["metric"])
-        strongest = lesson["effects"][0]["setting"] if lesson and lesson["effects"] else ""
+        strongest = next((e["setting"] for e in (lesson["effects"] if lesson else ()) if e["certain"]), "")
         told = {"workload": names[w["id"]], "engine": w["engine"], "objective": w["metric"]}
         rows.append({**told, "trials": w["observations"], "counters": len(w["signature"]), "strongest": strongest})
     columns = ["workload", "engine", "objective", "trials", "counters", "strongest"]
@@ -59,17 +59,17 @@ def counters(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
 
 
 def projected(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
-    """A row a workload with a signature: its place (`x`, `y`) on a map of its engine, alike ones close together.
+    """A row a workload with a signature: its place (`x`, `y`) on a map of its engine, alike ones close together. An
+    engine with one workload has no map.
 
     Principal components of the logarithms of the counters' medians, each counter in its own deviations; `x_share` and
     `y_share` are the shares of the differences that the two axes keep. Counters that one workload alone has say
     nothing of its neighbours and are left out; one that is missing counts as the mean.
     """
     names = labels(found)
-    frames = [
-        _map_of([w for w in found if w["engine"] == engine and w["signature"]], names, engine)
-        for engine in sorted({w["engine"] for w in found})
-    ]
+    signed = [w for w in found if w["signature"]]
+    many = sorted(engine for engine, count in Counter(w["engine"] for w in signed).items() if count > 1)
+    frames = [_map_of([w for w in signed if w["engine"] == engine], names, engine) for engine in many]
     columns = ["workload", "engine", "objective", "trials", "x", "y", "x_share", "y_share"]
     return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
 

@@ -141,6 +141,21 @@ def hit_rate(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*by, "n", "held", "low", "high", "error", "width", "level"])
 
 
+def surprises(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each half of a deviation from -4 to 4: the `share` of the `n` readings whose surprise lies between
+    `begin` and `end`, with the 90 % interval of that share (`low`, `high`), and the share that a calibrated model has
+    there (`promised`). The outer ones hold all that lies beyond them."""
+    edges = np.linspace(-4, 4, 17)
+    count, _ = np.histogram(table.surprise.clip(-4, 4), edges)
+    below = [0.0, *(NORMAL.cdf(edge) for edge in edges[1:-1]), 1.0]
+    rows = []
+    for begin, end, held, promised in zip(edges, edges[1:], count, np.diff(below), strict=False):
+        low, high = wilson(int(held), len(table))
+        ends = {"begin": begin, "end": end, "middle": (begin + end) / 2, "low": low, "high": high}
+        rows.append({**ends, "share": held / max(len(table), 1), "promised": promised, "n": len(table)})
+    return pd.DataFrame(rows)
+
+
 def over_time(table: pd.DataFrame, spans: int = 10) -> pd.DataFrame:
     """`hit_rate` by metric over up to `spans` spans of time with equally many readings; `at` is a span's middle."""
     timed = table[table["at"].notna()]

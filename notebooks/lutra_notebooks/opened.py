@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
+import pandas as pd
+from IPython.core.getipython import get_ipython
 from lutra_client import Client
+from lutra_models.errors import LutraError
 
 LIVE = "application/vnd.vegalite.v5+json"
 """What JupyterLab draws by itself: it knows no later name. The marks and encodings of later versions are the same."""
@@ -18,19 +21,36 @@ GET_DATA = (
 
 
 def start() -> Client:
-    """A client by `LUTRA_URL` and `LUTRA_TOKEN`. Raises ValueError without a token.
+    """A client by `LUTRA_URL` and `LUTRA_TOKEN`, that the service has answered. Raises LutraError where it does not,
+    and without a token.
 
-    Charts are drawn as `draw_here` says.
+    Charts and tables are drawn as `draw_here` says.
     """
     draw_here()
-    return Client.from_environment()
+    try:
+        client = Client.from_environment()
+    except ValueError as error:
+        raise LutraError(f"{error}. `lutra notebook` sets both") from None
+    client.models.list(limit=1).first()
+    return client
 
 
 def draw_here() -> None:
-    """Draw charts without another host: live in JupyterLab, as a picture elsewhere."""
+    """Draw charts without another host: live in JupyterLab, as a picture elsewhere. Tables show whole sentences, and
+    Lutra's own errors are shown as their sentence, without a stack trace."""
+    pd.set_option("display.max_colwidth", None)
+    shell = get_ipython()
+    if shell is not None:
+        shell.set_custom_exc((LutraError,), _told)
     alt.renderers.register("lutra", _both)
     alt.renderers.enable("lutra")
     alt.data_transformers.disable_max_rows()
+
+
+def _told(_shell: Any, kind: type[BaseException], error: BaseException, *_: Any, **__: Any) -> list[str]:
+    line = f"{kind.__name__}: {error}"
+    print(line)
+    return [line]
 
 
 @dataclass

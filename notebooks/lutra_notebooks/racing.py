@@ -16,11 +16,13 @@ from lutra_client import Client
 from lutra_client.schemas import ModelAnswer
 from lutra_models.gp import Options, fit
 from lutra_models.gp.documents import read
-from lutra_models.gp.scoring import score_session
+from lutra_models.gp.scoring import AFTER, score_session
 from lutra_models.gp.search.acquisition import acquisition
 from lutra_models.history import History, Observation
 from lutra_models.knobs import Configuration
 from lutra_models.scores import Comparison, compared
+from lutra_models.scores.comparison import LEAST_TOLD, MOST_NEEDED
+from lutra_models.student import quantile
 
 from lutra_notebooks.measured import thinned
 from lutra_notebooks.shares import wilson
@@ -47,25 +49,32 @@ def quick(options: Options) -> Options:
 def scores(histories: Mapping[str, History], entrants: Mapping[str, Options], trials: int = 30) -> pd.DataFrame:
     """A row a session and entrant: how good its forecasts of held-out trials were (`lutra_models.gp.scoring`, as the
     service's scorecard, each session alone): `held_90`, `width_90`, `log_score`, `error`, `rank_correlation`,
-    `regret`."""
+    `regret`, and how many trials were `predicted`, each several times."""
+    short = {name: thinned(history, trials) for name, history in histories.items()}
     rows = [
-        {"session": name, "entrant": entrant, **score_session(thinned(history, trials), (), options)["served"]}
-        for name, history in histories.items()
+        {
+            "session": name,
+            "entrant": entrant,
+            "predicted": sum(bool(o.metrics) for o in history.observations[AFTER[0] :]),
+            **score_session(history, (), options)["served"],
+        }
+        for name, history in short.items()
         for entrant, options in entrants.items()
     ]
-    shown = ("n", "held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
+    shown = ("predicted", "held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
     return pd.DataFrame(rows, columns=["session", "entrant", *shown])
 
 
 def held(table: pd.DataFrame) -> pd.DataFrame:
-    """A row an entrant: the share of all readings inside its 90 % intervals (`held`), with the 90 % interval of that
-    share (`low`, `high`), out of `n`."""
+    """A row an entrant: the share of readings inside its 90 % intervals (`held`), with the 90 % interval of that share
+    (`low`, `high`), out of `n` trials. A trial counts once: forecasts of one trial, and of several metrics of it, hold
+    or fail together."""
     rows = []
     for entrant, group in table.dropna(subset=["held_90"]).groupby("entrant", sort=False):
-        n = int(group.n.sum())
-        inside = round(float((group.held_90 * group.n).sum()))
-        low, high = wilson(inside, n)
-        rows.append({"entrant": entrant, "n": n, "held": inside / n, "low": low, "high": high, "level": 0.9})
+        n = int(group.predicted.sum())
+        share = float((group.held_90 * group.predicted).sum()) / n
+        low, high = wilson(share * n, n)
+        rows.append({"entrant": entrant, "n": n, "held": share, "low": low, "high": high, "level": 0.9})
     return pd.DataFrame(rows, columns=["entrant", "n", "held", "low", "high", "level"])
 
 
@@ -83,29 +92,28 @@ def differences(table: pd.DataFrame, first: str, by: str = "session") -> pd.Data
     return pd.DataFrame(rows, columns=["measure", "entrant", "session", "difference"])
 
 
-def judged(found: pd.DataFrame) -> pd.DataFrame:
+def judged(found: pd.DataFrame, one: str = "session") -> pd.DataFrame:
     """A row a measure and entrant of `differences`: their `mean`, its interval (`low`, `high`; as a promotion is
-    judged, `lutra_models.scores.compared`), the `verdict`, and what it needs (`told`)."""
+    judged, `lutra_models.scores.compared`), the `verdict`, and what it needs (`told`). `one` is what people call that
+    which gives one difference."""
     rows = []
     for (measure, entrant), group in found.groupby(["measure", "entrant"], sort=False):
-        one = compared(group.difference.tolist())
-        low, high = (np.nan if end is None else end for end in (one.low, one.high))
-        ends = {"mean": one.mean, "low": low, "high": high, "sessions": one.sessions}
-        rows.append({"measure": measure, "entrant": entrant, **ends, "verdict": one.verdict, "told": _told(one)})
-    columns = ["measure", "entrant", "mean", "low", "high", "sessions", "verdict", "told"]
+        told = compared(group.difference.tolist())
+        low, high = (np.nan if end is None else end for end in (told.low, told.high))
+        ends = {"mean": told.mean, "low": low, "high": high, f"{one}s": told.sessions}
+        rows.append({"measure": measure, "entrant": entrant, **ends, "verdict": told.verdict, "told": _told(told, one)})
+    columns = ["measure", "entrant", "mean", "low", "high", f"{one}s", "verdict", "told"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _told(one: Comparison) -> str:
-    if one.verdict != "undecided":
-        return one.verdict
-    if one.needed is None:
-        return (
-            "undecided: 1,000 more sessions might not be enough"
-            if one.sessions > 1
-            else "undecided: one session tells nothing"
-        )
-    return f"undecided: needs some {one.needed} more sessions to decide"
+def _told(found: Comparison, one: str) -> str:
+    if found.verdict != "undecided":
+        return found.verdict
+    if found.needed is not None:
+        return f"undecided: needs some {found.needed} more {one}s to decide"
+    if found.sessions < LEAST_TOLD:
+        return f"undecided: with {LEAST_TOLD} {one}s, this says how many more are needed"
+    return f"undecided: {MOST_NEEDED:,} more {one}s might not be enough"
 
 
 def race(history: History, entrants: Mapping[str, Options], trials: int = 12, seeds: int = 6) -> pd.DataFrame:
@@ -125,22 +133,19 @@ def race(history: History, entrants: Mapping[str, Options], trials: int = 12, se
     return pd.DataFrame(rows, columns=["entrant", "seed", "trial", "missed"])
 
 
-def mean_missed(races: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row a race, seed and entrant: what it `missed` on average after the rows that all began with."""
-    searched = [
-        t[t.trial > OPENING].assign(session=[f"{name}, {s}" for s in t[t.trial > OPENING].seed])
-        for name, t in races.items()
-    ]
-    if not searched:
-        return pd.DataFrame(columns=["session", "entrant", "missed"])
-    return pd.concat(searched).groupby(["session", "entrant"], sort=False).missed.mean().reset_index()
+def race_differences(races: Mapping[str, pd.DataFrame], first: str) -> pd.DataFrame:
+    """`differences` of each race by itself, whose name is the `measure`: of what each start `missed` on average after
+    the rows that all entrants began with. Starts from one table resemble each other, so races are not pooled."""
+    frames = [differences(t[t.trial > OPENING], first, by="seed").assign(measure=name) for name, t in races.items()]
+    return pd.concat(frames, ignore_index=True) if frames else differences(pd.DataFrame(), first)
 
 
 def lines(table: pd.DataFrame) -> pd.DataFrame:
-    """A row an entrant and trial of a race: the mean over the seeds (`missed`), and its 90 % interval."""
+    """A row an entrant and trial of a race: the mean over the seeds (`missed`), and its 90 % interval (Student's)."""
     grouped = table.groupby(["entrant", "trial"], sort=False).missed
     told = grouped.agg(missed="mean", deviation="std", n="size").reset_index()
-    half = Z * told.deviation.fillna(0.0) / np.sqrt(told.n)
+    wide = np.array([quantile(0.05, max(n - 1, 1)) for n in told.n])
+    half = wide * told.deviation.fillna(0.0) / np.sqrt(told.n)
     return told.assign(low=(told.missed - half).clip(lower=0.0), high=told.missed + half)
 
 

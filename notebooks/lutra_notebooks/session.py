@@ -17,6 +17,8 @@ from lutra_client import Client
 from lutra_client.schemas import ObservationAnswer, SessionAnswer, TrialAnswer
 from lutra_models.history import History
 
+from lutra_notebooks.naming import counted
+
 if TYPE_CHECKING:
     from lutra_models.gp import Options
 
@@ -31,8 +33,10 @@ TRIALS = (
 
 
 def newest(client: Client) -> SessionAnswer | None:
-    """The session that was opened last, of the databases that reported last; None where there is none."""
-    databases = sorted(client.databases.list(), key=lambda d: d["last_report_at"] or d["created_at"], reverse=True)
+    """The session that was opened last, of the databases that reported last; None where there is none. An imported
+    table is none: its database has never reported."""
+    reporting = [d for d in client.databases.list() if d["last_report_at"]]
+    databases = sorted(reporting, key=lambda d: d["last_report_at"] or d["created_at"], reverse=True)
     found = [s for d in databases[:RECENT] if (s := client.sessions.list(d["id"], limit=1).first()) is not None]
     return max(found, key=lambda s: s["created_at"], default=None)
 
@@ -164,12 +168,21 @@ def told(table: pd.DataFrame, best: pd.DataFrame) -> str:
     whole = float(table[["measuring", "changing", "waiting"]].to_numpy().sum())
     share = float(table.measuring.sum()) / whole if whole else 0.0
     failed, early = (int((table.state == state).sum()) for state in ("failed", "ended early"))
-    parts = [f"{len(table)} trials in {whole:.0f} minutes, of which {share:.0%} were spent on measuring"]
+    parts = [f"{counted(len(table), 'trial')} in {_minutes(whole)}, of which {share:.0%} were spent on measuring"]
     parts += [f"{failed} failed"] * bool(failed) + [f"{early} were ended early"] * bool(early)
     if len(best):
+        after = best.minutes.iloc[-1] - table.minutes.iloc[-1]
+        parts += [f"measurements after them took {_minutes(after)} more"] * bool(
+            best.trial.iloc[-1] > table.trial.iloc[-1]
+        )
         middle, low, high = best.iloc[-1][["median", "low", "high"]]
-        parts.append(f"a next reading of the best so far: {middle:.4g}, with 90 % from {low:.4g} to {high:.4g}")
+        told = [f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" for value in (middle, low, high)]
+        parts.append(f"a next reading of the best so far: {told[0]}, with 90 % from {told[1]} to {told[2]}")
     return "; ".join(parts) + "."
+
+
+def _minutes(count: float) -> str:
+    return f"{count:.1f} minutes" if count < 10 else f"{count:.0f} minutes"
 
 
 def gains(session: SessionAnswer) -> pd.DataFrame:

@@ -65,12 +65,15 @@ def _shown(value: float | np.ndarray, log: bool) -> float | np.ndarray:
 def importance(table: pd.DataFrame) -> pd.DataFrame:
     """A row a setting of an engine, the one first from which the most was gained: the `mean` gain in percent over the
     workloads that varied it, averaged on the logarithm, in how many of them it was `sure`, and in how many it was
-    `varied`. A gain that is not sure counts as none."""
+    `varied`. A gain that is not sure counts as none; it decides the order of settings with equal means."""
     shown = table[table.relative]
-    gained = shown.assign(log=np.log1p(shown.gain / 100).where(shown.sure, 0.0))
-    grouped = gained.groupby(["engine", "setting"])
-    found = grouped.agg(mean=("log", "mean"), sure=("sure", "sum"), varied=("workload", "nunique"))
-    return found.assign(mean=100 * np.expm1(found["mean"])).sort_values("mean", ascending=False)
+    logs = np.log1p(shown.gain / 100)
+    grouped = shown.assign(log=logs.where(shown.sure, 0.0), guess=logs).groupby(["engine", "setting"])
+    found = grouped.agg(
+        mean=("log", "mean"), guess=("guess", "mean"), sure=("sure", "sum"), varied=("workload", "nunique")
+    )
+    ranked = found.sort_values(["mean", "guess"], ascending=False)
+    return ranked.assign(mean=100 * np.expm1(ranked["mean"])).drop(columns="guess")
 
 
 def telling(table: pd.DataFrame, most: int = 12) -> set[str]:
@@ -142,8 +145,8 @@ def interactions(model: Model, names: Sequence[str]) -> pd.DataFrame:
     """A row a pair of settings, the strongest first: the share of their joint effect that the sum of both alone does
     not explain, from 0 (each acts for itself).
 
-    Friedman and Popescu's H² (Annals of Applied Statistics 2008, section 8.1), of the objective's logarithm where it is
-    positive, averaged over up to 12 measured configurations. `joint` is the joint effect's deviation, in percent.
+    Friedman and Popescu's H² (Annals of Applied Statistics 2008, section 8.1) of a surface's `effect`. `joint` is the
+    joint effect's deviation, in percent.
     """
     rows = [{"one": a, "other": b, **_interaction(model, a, b)} for a, b in combinations(names, 2)]
     table = pd.DataFrame(rows, columns=["one", "other", "share", "joint"])
@@ -161,13 +164,14 @@ def _interaction(model: Model, one: str, other: str) -> dict[str, float]:
 
 def surface(model: Model, one: str, other: str, steps: int = 9) -> pd.DataFrame:
     """A row a pair of values of two settings: the objective's median (`median`), averaged over up to 12 measured
-    configurations in which both were set to these values, and its `effect`, the logarithm where it is positive."""
+    configurations in which both were set to these values, and its `effect`: the logarithm where it is positive
+    everywhere, else the share of its mean size."""
     metric, history = model.history.objective.metric, model.history
     measured = [o.configuration for o in history.completed]
     kept = [measured[i] for i in np.unique(np.linspace(0, len(measured) - 1, AVERAGED).round().astype(int))]
     grid = [(a, b) for a in values(history.space[one], steps) for b in values(history.space[other], steps)]
     rows = [c.replace({one: a, other: b}) for a, b in grid for c in kept]
     told = model.predict(pd.DataFrame(rows))[f"{metric}.median"].to_numpy().reshape(len(grid), len(kept))
-    effect = (np.log(told) if np.all(told > 0) else told).mean(axis=1)
+    effect = (np.log(told) if np.all(told > 0) else told / max(float(np.abs(told).mean()), 1e-12)).mean(axis=1)
     named = {one: [a for a, _ in grid], other: [b for _, b in grid]}
     return pd.DataFrame({**named, "median": told.mean(axis=1), "effect": effect})

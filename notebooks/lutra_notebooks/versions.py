@@ -43,12 +43,12 @@ def ask_scores(client: Client, ids: Sequence[str]) -> bool:
     return True
 
 
-def scored(client: Client, ids: Sequence[str], timeout_s: float = 60.0) -> list[ModelDetailAnswer]:
+def scored(client: Client, ids: Sequence[str], timeout_s: float = 45.0) -> list[ModelDetailAnswer]:
     """The versions once none of their scores waits any more, or after `timeout_s` for all of them together."""
     return _once(client, ids, lambda m: not _waits(m), timeout_s)
 
 
-def watched(client: Client, ids: Sequence[str], readings: int = 6, timeout_s: float = 30.0) -> list[ModelDetailAnswer]:
+def watched(client: Client, ids: Sequence[str], readings: int = 6, timeout_s: float = 15.0) -> list[ModelDetailAnswer]:
     """The versions once each has so many readings that it predicted in the shadow, or after `timeout_s` for all."""
     return _once(client, ids, lambda m: _readings(m) >= readings, timeout_s)
 
@@ -160,7 +160,7 @@ def active(client: Client, most: int = 20) -> str | None:
     return None
 
 
-def first_after(client: Client, database: str, changed_at: datetime | None, timeout_s: float = 20.0) -> Served | None:
+def first_after(client: Client, database: str, changed_at: datetime | None, timeout_s: float = 10.0) -> Served | None:
     """What served first after `changed_at`; None where nobody asked for a recommendation for `timeout_s`."""
     assert changed_at is not None
     deadline = time.monotonic() + timeout_s

@@ -20,6 +20,10 @@ TICKS = 4
 MEMORY = (("TB", 2.0**40), ("GB", 2.0**30), ("MB", 2.0**20), ("kB", 2.0**10), ("B", 1.0))
 TIME = (("d", 864e5), ("h", 36e5), ("min", 6e4), ("s", 1e3), ("ms", 1.0))
 COUNT = (("G", 1e9), ("M", 1e6), ("", 1.0))
+SHORT = pd.Timedelta(minutes=10)
+"""Labels of a shorter span have seconds."""
+READ = "datum.value >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+"""How an axis writes a reading: 20k, but 0.1, not 100m."""
 Draw = Callable[[alt.Chart, alt.X], alt.Chart]
 """What is drawn of rows, at an x."""
 
@@ -97,7 +101,7 @@ def panel(
             shown.append(chart)
     if len(shown) > 1:
         shown[1] = _without_y(shown[1])
-    return alt.hconcat(*shown, spacing=4)
+    return alt.hconcat(*shown, spacing=4).resolve_scale(xOffset="independent")
 
 
 def readable(value: float, unit: str) -> str:
@@ -139,24 +143,45 @@ def ends(*columns: pd.Series) -> list[float]:
     return [low - room, high + room]
 
 
-def moments(field: str, title: str) -> alt.X:
-    """A time's axis in UTC, each label with its date."""
-    axis = alt.Axis(format="%d %b %H:%M", labelOverlap=True, tickCount=4, labelFlush=True)
+def framed(middle: pd.Series, low: pd.Series, high: pd.Series) -> list[float]:
+    """From the least to the greatest middle and zero, and of their intervals as far again on each side: one interval
+    that is much wider than all others does not make these invisible."""
+    least, most = min(float(middle.min()), 0.0), max(float(middle.max()), 0.0)
+    reach = most - least
+    shown = pd.Series([least, most, max(float(low.min()), least - reach), min(float(high.max()), most + reach)])
+    return ends(shown)
+
+
+def decades(low: float, high: float) -> list[float] | None:
+    """Round ticks of a logarithmic axis; None where it spans too little for them."""
+    if not 0 < 5 * low <= high:
+        return None
+    steps = (1,) if high / low > 1e3 else (1, 3) if high / low > 30 else (1, 2, 5)
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
+
+
+def moments(field: str, title: str, found: pd.Series) -> alt.X:
+    """A time's axis in UTC for these moments, each label with its date, and with its seconds where all are close."""
+    close = found.max() - found.min() < SHORT
+    axis = alt.Axis(
+        format="%d %b %H:%M:%S" if close else "%d %b %H:%M", labelOverlap=True, tickCount=3, labelFlush=True
+    )
     return alt.X(f"{field}:T", title=f"{title} (UTC)", axis=axis, scale=alt.Scale(type="utc", padding=12))
 
 
 def marked(name: str, before: Mapping[str, Value] | None, best: Mapping[str, Value]) -> list[tuple[pd.DataFrame, str]]:
     """A setting's value at the beginning, where that is known, and in the best configuration: each as a table, with the
     colour of its line."""
-    found = [((before or {}).get(name), QUIET), (best.get(name), MARK)]
+    found = [(best.get(name), MARK), ((before or {}).get(name), QUIET)]
     return [(pd.DataFrame({"value": [v]}, dtype=object), colour) for v, colour in found if v is not None]
 
 
 def rule(colour: str) -> Draw:
-    """A line at a value, dashed where it is the quiet colour."""
+    """A line at a value; in the quiet colour it is dashed, and narrow enough to be seen on another line."""
 
     def drawn(chart: alt.Chart, x: alt.X) -> alt.Chart:
-        dash = [4, 3] if colour == QUIET else [1, 0]
-        return chart.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5).encode(x=x)
+        dash, width = ([5, 5], 1.5) if colour == QUIET else ([1, 0], 2.5)
+        return chart.mark_rule(color=colour, strokeDash=dash, strokeWidth=width).encode(x=x)
 
     return drawn

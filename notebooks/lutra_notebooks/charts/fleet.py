@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import altair as alt
+import numpy as np
 import pandas as pd
+
+from lutra_notebooks.charts.axes import READ, decades
 
 NAMED = 24
 """Workloads of an engine up to which the map names them; of more, the mouse tells the name."""
@@ -11,7 +14,7 @@ NAMED = 24
 
 def fleet_map(places: pd.DataFrame) -> alt.Chart:
     """A point a workload, a panel an engine; the axes say which share of the differences they keep, and have one scale:
-    near on the map is near."""
+    near on the map is near. A name is above its point, or below it where the nearest point is above."""
     panels = [_panel(group, str(engine)) for engine, group in places.groupby("engine")]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared", size="shared")
 
@@ -20,25 +23,22 @@ def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
     first = group.iloc[0]
     far = 1.35 * max(float(group[["x", "y"]].abs().max().max()), 1e-9)
     plain = alt.Axis(labels=False, ticks=False, tickCount=5)
-    many = len(group) > 1
     titles = (
-        f"first component ({first.x_share:.0%} of the differences)" if many else "there is nothing to compare it with",
-        f"second component ({first.y_share:.0%})" if many else "",
+        f"first component ({first.x_share:.0%} of the differences)",
+        f"second component ({first.y_share:.0%})",
     )
     x, y = (
         kind(f"{name}:Q", title=title, axis=plain).scale(domain=[-far, far], nice=False)
         for kind, name, title in ((alt.X, "x", titles[0]), (alt.Y, "y", titles[1]))
     )
-    ranked = group.assign(
-        shown=group.workload if len(group) <= NAMED else "", above=group.y.rank(method="first") % 2 == 1
-    )
-    chart = alt.Chart(ranked)
+    chart = alt.Chart(group.assign(shown=group.workload if len(group) <= NAMED else "", above=_above(group)))
+    counts = sorted({int(n) for n in group.trials.quantile([0.0, 0.5, 1.0])})
     points = chart.mark_circle(opacity=0.7).encode(
         x=x,
         y=y,
         size=alt.Size("trials:Q", title="trials")
         .scale(range=[60, 320])
-        .legend(orient="bottom", tickCount=3, format="d"),
+        .legend(orient="bottom", values=counts, format="d"),
         color=alt.Color("objective:N", title="objective").legend(orient="bottom"),
         tooltip=["workload", "objective", "trials"],
     )
@@ -47,6 +47,15 @@ def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
         for above, dy in ((True, -15), (False, 17))
     )
     return alt.layer(points, *names).properties(width=330, height=330, title=engine)
+
+
+def _above(group: pd.DataFrame) -> list[bool]:
+    """Whether a point lies above the one that is nearest to it; of two in one place the first one does."""
+    places = group[["x", "y"]].to_numpy()
+    apart = np.linalg.norm(places[:, None] - places[None, :], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    nearest = apart.argmin(axis=1)
+    return [bool((y, -i) > (places[n][1], -n)) for i, (n, (_, y)) in enumerate(zip(nearest, places, strict=True))]
 
 
 def signatures(counters: pd.DataFrame, most: int = 6) -> alt.Chart:
@@ -59,10 +68,16 @@ def signatures(counters: pd.DataFrame, most: int = 6) -> alt.Chart:
 
 
 def _counter(table: pd.DataFrame, name: str) -> alt.LayerChart:
-    scale = alt.Scale(type="symlog") if (table.p0 <= 0).any() else alt.Scale(type="log", padding=10)
+    kind = "symlog" if (table.p0 <= 0).any() else "log"
+    scale = alt.Scale(type=kind, padding=10, nice=False, zero=False)
     chart = alt.Chart(table)
     y = alt.Y("workload:N", title=None).axis(labelLimit=160)
-    x = alt.X("p10:Q", title=name, scale=scale).axis(tickCount=4, format="~s")
+    x = alt.X("p10:Q", title=name, scale=scale).axis(
+        tickCount=4,
+        labelExpr=READ,
+        labelOverlap=True,
+        values=decades(table.p10.min(), table.p90.max()) or alt.Undefined,
+    )
     color = alt.Color("engine:N", title="engine").legend(orient="bottom")
     told = ["workload", *(alt.Tooltip(f"{p}:Q", format=".4~g") for p in ("p10", "p50", "p90"))]
     bars = chart.mark_bar(height=7, opacity=0.5).encode(x=x, x2="p90:Q", y=y, color=color, tooltip=told)

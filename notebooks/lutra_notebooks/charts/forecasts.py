@@ -6,8 +6,11 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lutra_notebooks.charts.axes import INSIDE, MARK, OUTSIDE, QUIET, moments
+from lutra_notebooks.charts.axes import INSIDE, MARK, OUTSIDE, QUIET, READ, decades, moments
 
+BEYOND = "datum.value <= -4 ? '≤ -4' : datum.value >= 4 ? '≥ 4' : format(datum.value, 'd')"
+ROOM = 1.15
+"""Factor between the readings and the ends of a logarithmic axis."""
 SHOWN = ["database", "engine", "trial", "measured", "median", "low", "high", "held"]
 
 
@@ -25,16 +28,20 @@ def _against(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     if positive:
         group = group.assign(low=np.maximum(group.low, 0.01 * group["median"]))
     ends = [float(group[["measured", "low"]].min().min()), float(group[["measured", "high"]].max().max())]
+    ends = [ends[0] / ROOM, ends[1] * ROOM] if positive else ends
     scale = alt.Scale(type="log" if positive else "linear", domain=ends, nice=False)
-    axis = alt.Axis(tickCount=5, format="~s")
+    ticks = decades(*ends) if positive else None
+    axis = alt.Axis(tickCount=5, labelExpr=READ, labelOverlap=True, gridOpacity=0.4, values=ticks or alt.Undefined)
     line = alt.Chart(pd.DataFrame({"measured": ends, "median": ends})).mark_line(color=QUIET, strokeDash=[4, 4])
     x = alt.X("measured:Q", title=f"measured {metric}", scale=scale, axis=axis)
     y = alt.Y("median:Q", title=f"predicted {metric}", scale=scale, axis=axis)
-    chart = alt.Chart(group[SHOWN])
+    chart = alt.Chart(group[SHOWN].assign(inside=np.where(group.held, "yes", "no")))
     bars = chart.mark_rule(opacity=0.45).encode(
         x=x, y=alt.Y("low:Q", title=f"predicted {metric}", scale=scale), y2="high"
     )
-    colour = alt.Color("held:N", title="inside").scale(domain=[True, False], range=[INSIDE, OUTSIDE])
+    colour = alt.Color("inside:N", title="reading inside the interval").scale(
+        domain=["yes", "no"], range=[INSIDE, OUTSIDE]
+    )
     dots = chart.mark_point(filled=True, size=45).encode(
         x=x,
         y=y,
@@ -88,7 +95,7 @@ def over_time(table: pd.DataFrame) -> alt.Chart:
 
 def _in_time(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     chart = alt.Chart(group)
-    x = moments("at", "when it was predicted")
+    x = moments("at", "when it was predicted", group["at"])
     y = alt.Y("held:Q", title=f"{metric} inside").axis(format="%").scale(domain=[0, 1])
     told = [
         alt.Tooltip("at:T", format="%d %b %Y %H:%M"),
@@ -102,17 +109,16 @@ def _in_time(group: pd.DataFrame, metric: str) -> alt.LayerChart:
 
 
 def surprises(table: pd.DataFrame) -> alt.LayerChart:
-    """How many readings lay so many deviations from the median; the line is what a calibrated model would show."""
-    normal = pd.DataFrame({"z": [0.1 * i for i in range(-40, 41)]})
-    normal["share"] = 0.5 * (2.718281828 ** (-0.5 * normal.z**2)) / 2.5066
-    bins = alt.Bin(extent=[-4, 4], step=0.5)
-    bars = (
-        alt.Chart(table.assign(z=table.surprise.clip(-3.99, 3.99), weight=1 / max(len(table), 1)))
-        .mark_bar(opacity=0.6)
-        .encode(
-            x=alt.X("z:Q", bin=bins, title="deviations from the median (negative: below the prediction)"),
-            y=alt.Y("sum(weight):Q", title="share of readings").axis(format="%"),
-        )
-    )
-    line = alt.Chart(normal).mark_line(color=MARK).encode(x="z:Q", y="share:Q")
-    return (bars + line).properties(width=360, height=200)
+    """A bar for each half of a deviation: the share of readings so far from the median, with its 90 % interval; the red
+    marks are what a calibrated model would show."""
+    chart = alt.Chart(table)
+    title = "deviations from the median (negative: below the prediction)"
+    axis = alt.Axis(values=list(range(-4, 5)), labelExpr=BEYOND, grid=False)
+    x = alt.X("begin:Q", title=title, axis=axis, scale=alt.Scale(domain=[-4, 4]))
+    y = alt.Y("share:Q", title="share of readings").axis(format="%")
+    told = ["begin", "end", *(alt.Tooltip(f"{n}:Q", format=".0%") for n in ("share", "low", "high", "promised"))]
+    bars = chart.mark_bar(opacity=0.5).encode(x=x, x2="end:Q", y=y, y2=alt.datum(0), tooltip=told)
+    middle = alt.X("middle:Q", title=title)
+    rules = chart.mark_rule().encode(x=middle, y=alt.Y("low:Q", title="share of readings"), y2="high:Q")
+    promised = chart.mark_tick(color=MARK, thickness=2, size=18, orient="horizontal").encode(x=middle, y="promised:Q")
+    return (bars + rules + promised).properties(width=380, height=200, title=f"{int(table.n.iloc[0])} readings")

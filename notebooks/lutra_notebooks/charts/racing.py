@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import pandas as pd
@@ -10,39 +10,42 @@ import pandas as pd
 from lutra_notebooks.charts.axes import INSIDE, MARK, QUIET, VERDICTS, ends
 from lutra_notebooks.racing import lines
 
-NUMBERS = {
-    "log_score": "log score: difference",
-    "regret": "regret: difference (share)",
-    "missed": "gap to the optimum: difference (% points)",
-}
+NUMBERS = {"log_score": "difference in log score", "regret": "difference in regret (share)"}
+MISSED = "difference in the gap to the optimum (% points)"
 
 
 def differences(found: pd.DataFrame, judged: pd.DataFrame, first: str) -> alt.ConcatChart:
-    """A panel a measure, a row an entrant: each session's difference from the entrant `first`, and their mean with its
-    interval. To the right of the line is better, whatever is measured."""
-    measures = list(dict.fromkeys(found.measure))
-    panels = [_measure(found[found.measure == m], judged[judged.measure == m], m, first) for m in measures]
+    """A panel a measure or race, a row an entrant: each session's difference from the entrant `first`, and their mean
+    with its interval. To the right of the line is better, whatever is measured. Races have one x axis."""
+    panels = []
+    for measure in dict.fromkeys(found.measure):
+        mine, means = found[found.measure == measure], judged[judged.measure == measure]
+        whole = (mine, means) if measure in NUMBERS else (found, judged)
+        domain = ends(whole[0].difference, whole[1].low, whole[1].high, pd.Series([0.0]))
+        titles = [NUMBERS.get(measure, MISSED), f"→ better than {first}"]
+        panels.append(_measure(mine, means, titles, domain).properties(title="" if measure in NUMBERS else measure))
     return alt.concat(*panels, columns=2).resolve_scale(color="shared")
 
 
-def _measure(found: pd.DataFrame, judged: pd.DataFrame, measure: str, first: str) -> alt.LayerChart:
+def _measure(
+    found: pd.DataFrame, judged: pd.DataFrame, title: Sequence[str], domain: Sequence[float]
+) -> alt.LayerChart:
     order = judged.entrant.tolist()
     y = alt.Y("entrant:N", title=None, sort=order).axis(labelLimit=200)
-    title = f"{NUMBERS[measure]} → better than {first}"
-    scale = alt.Scale(domain=ends(found.difference, judged.low, judged.high, pd.Series([0.0])), nice=False)
-    x = alt.X("difference:Q", title=title, scale=scale).axis(tickCount=6)
+    scale = alt.Scale(domain=list(domain), nice=False)
+    x = alt.X("difference:Q", title=list(title), scale=scale).axis(tickCount=6, titleLimit=330)
     told = ["session", "entrant", alt.Tooltip("difference:Q", format="+.3f")]
     dots = alt.Chart(found).mark_tick(thickness=1.5, size=12, opacity=0.45, color=INSIDE).encode(x=x, y=y, tooltip=told)
     nothing = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(color=QUIET).encode(x=alt.X("at:Q", scale=scale))
     colour = alt.Color("verdict:N", title="verdict", scale=VERDICTS).legend(orient="bottom")
-    means = ["entrant", "sessions", "told", *(alt.Tooltip(f"{n}:Q", format="+.3f") for n in ("mean", "low", "high"))]
+    means = ["entrant", "told", *(alt.Tooltip(f"{n}:Q", format="+.3f") for n in ("mean", "low", "high"))]
     chart = alt.Chart(judged).encode(y=y, color=colour, tooltip=means)
     bars = (
         chart.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=3)
-        .encode(x=alt.X("low:Q", scale=scale, title=title), x2="high:Q")
+        .encode(x=alt.X("low:Q", scale=scale, title=list(title)), x2="high:Q")
     )
-    middle = chart.mark_point(filled=True, size=90, opacity=1).encode(x=alt.X("mean:Q", scale=scale, title=title))
+    middle = chart.mark_point(filled=True, size=90, opacity=1).encode(x=alt.X("mean:Q", scale=scale, title=list(title)))
     return (nothing + dots + bars + middle).properties(width=330, height=alt.Step(34))
 
 

@@ -28,7 +28,7 @@ def best_so_far(table: pd.DataFrame, best: pd.DataFrame, level: float | None, me
     began = table["at"].min()
     minutes = "minutes" if pd.isna(began) else f"minutes since {began:%d %b %Y %H:%M} UTC"
     after = len(best) > 0 and best.trial.max() > table.trial.max()
-    trials = "trial; the last step is the verification" if after else "trial"
+    trials = "trial; the last step was measured after the trials" if after else "trial"
     panels = [_over(shown, best, level, domain, "trial", trials, metric)]
     panels.append(_over(shown, best, level, domain, "minutes", minutes, metric))
     return alt.hconcat(*panels).resolve_scale(color="shared", shape="shared")

@@ -9,18 +9,24 @@ import numpy as np
 import pandas as pd
 from lutra_models.knobs import Knob, Number, Value
 
-from lutra_notebooks.charts.axes import INSIDE, QUIET, Along, ends, marked, panel, rule
+from lutra_notebooks.charts.axes import INSIDE, QUIET, Along, ends, framed, marked, panel, rule
+from lutra_notebooks.settings import importance
 
 GAIN = "gain over the initial value (%)"
 
 
-def side_by_side(panels: list[alt.LayerChart]) -> alt.Chart:
-    return alt.hconcat(*panels).resolve_scale(color="independent", yOffset="independent")
+def strengths(effects: pd.DataFrame, engines: Sequence[str], most: int = 15) -> alt.HConcatChart:
+    """A panel an engine, one colour scale for all. Settings by workloads: the darker, the more was gained over the
+    baseline; a dot where that is certain."""
+    panels = [_strengths(_of(effects, engine), engine, most) for engine in engines]
+    return alt.hconcat(*panels).resolve_scale(color="shared")
 
 
-def strengths(effects: pd.DataFrame, engine: str, most: int = 15) -> alt.LayerChart:
-    """Settings by workloads: the darker, the more was gained over the baseline; a dot where that is certain."""
-    table = effects[(effects.engine == engine) & effects.relative]
+def _of(effects: pd.DataFrame, engine: str) -> pd.DataFrame:
+    return effects[(effects.engine == engine) & effects.relative]
+
+
+def _strengths(table: pd.DataFrame, engine: str, most: int) -> alt.LayerChart:
     order = _strongest(table, most)
     chart = alt.Chart(table[table.setting.isin(order)])
     x = alt.X("workload:N", title=None).axis(labelAngle=-40, labelLimit=160, orient="top", labelAlign="left")
@@ -38,19 +44,29 @@ def strengths(effects: pd.DataFrame, engine: str, most: int = 15) -> alt.LayerCh
     return (squares + sure).properties(width=alt.Step(58), height=alt.Step(22), title=engine)
 
 
-def gains(effects: pd.DataFrame, engine: str, most: int = 12, workloads: int = 24) -> alt.LayerChart:
-    """A row a setting, a point a workload: the gain over the baseline, and its 90 % interval where it is certain. Of
-    more than so many workloads the certain effects alone are drawn."""
-    table = effects[(effects.engine == engine) & effects.relative]
-    count, order = table.workload.nunique(), _strongest(table, most)
-    shown = table[table.setting.isin(order) & (table.certain | (count <= workloads))]
+def gains(effects: pd.DataFrame, engines: Sequence[str], most: int = 12, workloads: int = 24) -> alt.HConcatChart:
+    """A panel an engine, one x axis for all; a row a setting, a point a workload: the gain over the baseline with its
+    90 % interval. Of more than so many workloads the certain effects alone are drawn. An interval that is much wider
+    than the gains is cut off."""
+    found = {engine: _shown(_of(effects, engine), most, workloads) for engine in engines}
+    whole = pd.concat(table for table, _ in found.values())
+    scale = alt.Scale(domain=framed(whole.gain, whole.low, whole.high), nice=False)
+    panels = [_gains(table, order, _of(effects, e).workload.nunique(), e, scale) for e, (table, order) in found.items()]
+    return alt.hconcat(*panels).resolve_scale(color="shared", yOffset="independent")
+
+
+def _shown(table: pd.DataFrame, most: int, workloads: int) -> tuple[pd.DataFrame, list[str]]:
+    """The effects that are drawn, and the order of their settings."""
+    order = _strongest(table, most)
+    return table[table.setting.isin(order) & (table.certain | (table.workload.nunique() <= workloads))], order
+
+
+def _gains(shown: pd.DataFrame, order: Sequence[str], count: int, engine: str, scale: alt.Scale) -> alt.LayerChart:
     ranked = shown.groupby("setting").gain
     place = (ranked.rank(method="first") / (ranked.transform("size") + 1)).to_numpy()
-    shown = shown.assign(found=np.where(shown.certain, "certain", "a guess"), place=place)
-    y = alt.Y("setting:N", title=None, sort=order).axis(labelLimit=220, grid=True)
-    sure = shown[shown.certain]
-    scale = alt.Scale(domain=ends(shown.gain, sure.low, sure.high, pd.Series([0.0])), nice=False)
-    colour = alt.Color("found:N", title="effect").scale(domain=["certain", "a guess"], range=[INSIDE, "#c9c9c9"])
+    shown = shown.assign(found=np.where(shown.certain, "certain", "uncertain"), place=place)
+    y = alt.Y("setting:N", title=None, sort=list(order)).axis(labelLimit=220, grid=True)
+    colour = alt.Color("found:N", title="effect").scale(domain=["certain", "uncertain"], range=[INSIDE, "#b0b0b0"])
     told = [
         "workload",
         "setting",
@@ -62,29 +78,37 @@ def gains(effects: pd.DataFrame, engine: str, most: int = 12, workloads: int = 2
     chart = alt.Chart(shown).encode(y=y, yOffset=offset, color=colour.legend(orient="bottom"), tooltip=told)
     nothing = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(color=QUIET).encode(x=alt.X("at:Q", scale=scale))
     ends_at = alt.X("low:Q", scale=scale, title=GAIN)
-    bars = chart.transform_filter(alt.datum.certain).mark_rule().encode(x=ends_at, x2="high:Q")
+    bars = [
+        chart.transform_filter(alt.datum.certain == certain)
+        .mark_rule(strokeWidth=width, clip=True)
+        .encode(x=ends_at, x2="high:Q")
+        for certain, width in ((False, 0.8), (True, 1.8))
+    ]
     dots = chart.mark_point(filled=True, size=40, opacity=0.9).encode(x=alt.X("gain:Q", title=GAIN, scale=scale))
     title = f"{engine}, {count} workload{'s' if count > 1 else ''}"
-    return (nothing + bars + dots).properties(width=460, height=alt.Step(28, **{"for": "position"}), title=title)
+    return alt.layer(nothing, *bars, dots).properties(
+        width=420, height=alt.Step(28, **{"for": "position"}), title=title
+    )
 
 
 def _strongest(table: pd.DataFrame, most: int) -> list[str]:
-    logs = np.log1p(table.gain / 100).where(table.sure, 0.0)
-    return [str(name) for name in logs.groupby(table.setting).mean().sort_values(ascending=False).index[:most]]
+    return [str(name) for name in importance(table).index.get_level_values("setting")[:most]]
 
 
-def curves(table: pd.DataFrame, units: Mapping[str, str], most: int = 8) -> alt.ConcatChart:
+def curves(table: pd.DataFrame, units: Mapping[str, str], engine: str, most: int = 8) -> alt.ConcatChart:
     """A panel a setting, a line a workload, one y axis for all: the gain over the baseline, which a ring marks, with
-    the belief's 90 % band. Special values and options stand apart; values that serve no such server are left out."""
+    the belief's 90 % band, which is cut off where it is much wider than the gains. Special values and options stand
+    apart; values that serve no such server are left out."""
     kept = list(dict.fromkeys(table.sort_values("gain", ascending=False).workload))[:most]
     shown = table[table.serves & table.workload.isin(kept)]
     y = alt.Y(
         "low:Q",
-        title="gain over the baseline (%)",
-        scale=alt.Scale(domain=ends(shown.low, shown.high), nice=False),
+        title=GAIN,
+        scale=alt.Scale(domain=framed(shown.gain, shown.low, shown.high), nice=False),
     )
     panels = [_curves_of(shown[shown.setting == n], y, units.get(n, "")) for n in dict.fromkeys(shown.setting)]
-    return alt.concat(*panels, columns=2).resolve_scale(color="shared")
+    found = alt.concat(*panels, columns=2).resolve_scale(color="shared", xOffset="independent")
+    return found.properties(title=engine)
 
 
 def _curves_of(table: pd.DataFrame, y: alt.Y, unit: str) -> alt.HConcatChart:
@@ -101,7 +125,8 @@ def _curves_of(table: pd.DataFrame, y: alt.Y, unit: str) -> alt.HConcatChart:
     gain = alt.Y("gain:Q", scale=y["scale"], title=y["title"])
 
     def band(chart: alt.Chart, x: alt.X) -> alt.Chart:
-        mark = chart.mark_rule(strokeWidth=3, opacity=0.4) if _columns(x) else chart.mark_area(opacity=0.12)
+        rules = chart.mark_rule(strokeWidth=3, opacity=0.4, clip=True)
+        mark = rules if _columns(x) else chart.mark_area(opacity=0.12, clip=True)
         return mark.encode(x=x, y=y, y2="high:Q", color=colour, **_offset(x))
 
     def line(chart: alt.Chart, x: alt.X) -> alt.Chart:
@@ -167,13 +192,15 @@ def _slice(
     return panel(along, [*((rows, rule(colour)) for rows, colour in marks), *parts])
 
 
-def interactions(table: pd.DataFrame) -> alt.Chart:
-    """A bar a pair of settings: the share of their joint effect that both alone do not explain."""
+def interactions(table: pd.DataFrame) -> alt.LayerChart:
+    """A bar a pair of settings: the share of their joint effect that both alone do not explain, of the whole."""
     shown = table.assign(pair=table.one + " × " + table.other)
     y = alt.Y("pair:N", title=None, sort=shown.pair.tolist()).axis(labelLimit=340)
-    x = alt.X("share:Q", title="share of the joint effect that is interaction").axis(format="%")
+    x = alt.X("share:Q", title="share of the joint effect that is interaction").axis(format="%").scale(domain=[0, 1])
     colour = alt.Color("joint:Q", title="joint effect (%)").scale(scheme="oranges", domainMin=0)
-    return alt.Chart(shown).mark_bar().encode(x=x, y=y, color=colour).properties(width=340, height=alt.Step(20))
+    chart = alt.Chart(shown).encode(x=x, y=y)
+    shares = chart.mark_text(align="left", dx=4).encode(text=alt.Text("share:Q", format=".1%"))
+    return (chart.mark_bar().encode(color=colour) + shares).properties(width=340, height=alt.Step(20))
 
 
 def surface(table: pd.DataFrame, readings: pd.DataFrame, one: Knob, other: Knob, metric: str) -> alt.LayerChart:
@@ -200,8 +227,11 @@ def surface(table: pd.DataFrame, readings: pd.DataFrame, one: Knob, other: Knob,
         alt.Tooltip("median:Q", format=".4~g"),
     ]
     squares = alt.Chart(shown).mark_rect().encode(x=x, y=y, color=colour, tooltip=told)
+    counts = sorted({1, int(counted.readings.median()), int(counted.readings.max())})
     size = (
-        alt.Size("readings:Q", title="readings").scale(range=[20, 300], domainMin=0).legend(symbolStrokeColor="#444444")
+        alt.Size("readings:Q", title="readings")
+        .scale(range=[20, 300], domainMin=0)
+        .legend(symbolStrokeColor="#444444", values=counts, format="d")
     )
     circles = (
         alt.Chart(counted).mark_point(color="white", strokeWidth=1.5).encode(x=x, y=y, size=size, tooltip=["readings"])

@@ -10,25 +10,26 @@ from lutra_notebooks.charts.axes import QUIET, VERDICTS, ends
 SOURCES = {
     "past sessions": "forecasts of past sessions: log score",
     "shadow": "forecasts in the shadow: log score",
-    "played": "sessions played in a lab: missed of the best",
-    "played live": "sessions played live: missed of the best",
+    "played": "simulated sessions in a lab: gap to the optimum",
+    "played live": "simulated live sessions: gap to the optimum",
 }
 
 
 def beside(table: pd.DataFrame) -> alt.ConcatChart:
-    """A panel a source, a row a candidate: by how much it is better than the champion, with the interval. To the right
-    of the line is better. A candidate without a bar has too few sessions for any interval."""
-    panels = [
-        _source(table[table.source == source], title)
-        for source, title in SOURCES.items()
-        if source in set(table.source)
-    ]
+    """A panel a source, one x axis for each measure; a row a candidate: by how much it is better than the champion,
+    with the interval. To the right of the line is better. A candidate without a bar has too few sessions for any."""
+    panels = []
+    for source, title in SOURCES.items():
+        found = table[table.source == source]
+        if len(found):
+            alike = table[table.measure.isin(found.measure)]
+            domain = ends(alike["mean"], alike.low, alike.high, pd.Series([0.0]))
+            panels.append(_source(found, title, alt.Scale(domain=domain, nice=False)))
     return alt.concat(*panels, columns=2).resolve_scale(color="shared")
 
 
-def _source(table: pd.DataFrame, title: str) -> alt.LayerChart:
+def _source(table: pd.DataFrame, title: str, scale: alt.Scale) -> alt.LayerChart:
     y = alt.Y("model:N", title=None, sort=table.model.tolist()).axis(labelLimit=200)
-    scale = alt.Scale(domain=ends(table["mean"], table.low, table.high, pd.Series([0.0])), nice=False)
     x = alt.X("mean:Q", title="difference → better than the champion", scale=scale).axis(tickCount=6)
     colour = alt.Color("verdict:N", title="verdict", scale=VERDICTS).legend(orient="bottom")
     told = [

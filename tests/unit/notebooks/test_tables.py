@@ -19,7 +19,7 @@ from lutra_models.gp.surrogate.numpy_fit import NUMPY
 from lutra_models.history import Window
 from lutra_notebooks import command, fleet, forecasts, racing, session, settings, versions
 from lutra_notebooks.book_folder import BOOK, filled
-from lutra_notebooks.charts.axes import Along
+from lutra_notebooks.charts.axes import Along, framed
 from lutra_notebooks.opened import Missing
 
 pytestmark = pytest.mark.slow
@@ -64,14 +64,13 @@ def fitted(of: Any) -> Model:
     return fit(history(40, of), rng=np.random.default_rng(0), options=QUICK)
 
 
-def test_alike_workloads_are_close_on_the_map_and_a_single_one_is_in_its_middle() -> None:
+def test_alike_workloads_are_close_on_the_map_and_a_single_one_has_none() -> None:
     places = fleet.projected([workload(*w) for w in (("one", 10, 5), ("two", 11, 5), ("far", 9000, 1))])
     place = {row.workload: np.array([row.x, row.y]) for row in places.itertuples()}
     near, far = (np.linalg.norm(place["one"] - place[other]) for other in ("two", "far"))
     assert near < far / 5
     assert float(places.x_share.iloc[0] + places.y_share.iloc[0]) == pytest.approx(1.0)
-    alone = fleet.projected([workload("one", 10, 5)])
-    assert alone[["x", "y"]].to_numpy().tolist() == [[0.0, 0.0]]
+    assert fleet.projected([workload("one", 10, 5)]).empty
 
 
 def test_nothing_known_gives_empty_tables() -> None:
@@ -87,6 +86,21 @@ def test_gains_are_averaged_on_the_logarithm_and_one_that_is_not_certain_is_none
     assert table.loc[("postgresql", "a")].round(1).to_dict() == {"mean": 10.5, "sure": 1.0, "varied": 2.0}
 
 
+def test_settings_without_a_sure_gain_are_in_the_order_of_their_guesses_and_none_is_called_the_strongest() -> None:
+    one = workload("one", 10, 5, certain=False)
+    (effect,) = one["lessons"]["qps"]["effects"]
+    guesses = {"a": 0.0, "b": 0.1, "c": 0.3}
+    one["lessons"]["qps"]["effects"] = [{**effect, "setting": n, "gain": g} for n, g in guesses.items()]
+    assert settings.importance(settings.effects([one])).index.tolist() == [("postgresql", n) for n in "cba"]
+    assert fleet.overview([one]).strongest.tolist() == [""]
+    assert fleet.overview([workload("two", 10, 5)]).strongest.tolist() == ["a"]
+
+
+def test_an_interval_much_wider_than_the_gains_does_not_set_the_axis() -> None:
+    gain, low, high = pd.Series([-2.0, 10.0]), pd.Series([-3.0, -90.0]), pd.Series([0.0, 500.0])
+    assert framed(gain, low, high) == pytest.approx([-14 - 0.04 * 36, 22 + 0.04 * 36])
+
+
 def test_settings_that_act_for_themselves_do_not_interact_and_those_that_act_together_do() -> None:
     alone = settings.interactions(fitted(lambda a, b, c: float(np.exp(3 + a + b))), ["a", "b", "c"])
     both = settings.interactions(fitted(lambda a, b, c: float(np.exp(3 + 4 * (a - 0.5) * (b - 0.5)))), ["a", "b", "c"])
@@ -94,6 +108,15 @@ def test_settings_that_act_for_themselves_do_not_interact_and_those_that_act_tog
     assert share["a", "b"] < 0.1
     assert (both.one[0], both.other[0]) == ("a", "b")
     assert both.share[0] > 0.6
+
+
+def test_a_joint_effect_is_a_share_of_the_level_where_readings_may_be_zero() -> None:
+    found = [
+        settings.interactions(fitted(lambda a, b, c, by=by: by * max(a + b - 0.3, 0.0)), ["a", "b"]).joint[0]
+        for by in (1.0, 1000.0)
+    ]
+    assert found[1] == pytest.approx(found[0], rel=0.05)
+    assert found[0] < 200
 
 
 def predicted(low: float, high: float, measured: list[float]) -> pd.DataFrame:
@@ -124,6 +147,9 @@ def test_readings_as_the_intervals_promise_are_calibrated_at_every_level() -> No
     assert np.max(np.abs(table.held - table.level)) < 0.03
     (rate,) = forecasts.hit_rate(predicted(*half.tolist(), readings), ["metric"]).itertuples()
     assert rate.low < 0.9 < rate.high
+    surprises = forecasts.surprises(predicted(*half.tolist(), readings))
+    assert surprises[["share", "promised"]].sum().tolist() == pytest.approx([1.0, 1.0])
+    assert np.mean((surprises.low <= surprises.promised) & (surprises.promised <= surprises.high)) > 0.6
     spans = forecasts.over_time(predicted(*half.tolist(), readings[:100]))
     assert spans.n.tolist() == [10] * 10
     assert spans["at"].is_monotonic_increasing
@@ -136,6 +162,9 @@ def test_a_model_that_learns_wins_the_race_against_chance() -> None:
     assert searched["mine"] < searched[racing.RANDOM]
     began = table[table.trial <= racing.OPENING].groupby("entrant").missed.sum()
     assert began["mine"] == began[racing.RANDOM]
+    found = racing.judged(racing.race_differences({"one": table, "two": table}, racing.RANDOM), "start")
+    assert found[["measure", "entrant", "starts"]].to_numpy().tolist() == [["one", "mine", 8], ["two", "mine", 8]]
+    assert (found["mean"] > 0).all()
 
 
 class Rough:
@@ -152,6 +181,7 @@ def test_a_surrogate_of_ones_own_is_scored_beside_those_that_there_are() -> None
     own = QUICK.using(surrogate=Rough())
     scores = racing.scores({"one": history(12, lambda a, b, c: 100 + 50 * a)}, {"own": own})
     assert scores.log_score.notna().all()
+    assert racing.held(scores).n.tolist() == [9]
     with pytest.raises(MissingExtension, match=Rough.name):
         fit(history(12, lambda a, b, c: 100 + 50 * a), rng=0, surrogate=Rough.name)
 
