@@ -30,6 +30,7 @@ from lutra_agent.config.types import Config
 from lutra_agent.errors import ConfigError, NoAnswer, NoConnectionLeft, ServerStarting
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.runtime.compose import local_database
+from lutra_agent.runtime.seen_database import MUTE, NONE_LEFT
 
 Refused = tuple[Server, MeasuredWindow]
 UNKNOWN_VERSION = "0"
@@ -73,7 +74,7 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
 
 def refused(error: NoConnectionLeft | NoAnswer, engine: str, probe: HostProbe, seconds: float) -> Refused:
     """A server that lets nobody in, or answers nothing, and the window that says so."""
-    how = "login.none_left" if isinstance(error, NoConnectionLeft) else "login.mute"
+    how = NONE_LEFT if isinstance(error, NoConnectionLeft) else MUTE
     return Server(engine, UNKNOWN_VERSION, {}, probe.facts(None, None)), MeasuredWindow(seconds, {how: 1.0})
 
 

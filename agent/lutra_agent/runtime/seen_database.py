@@ -19,6 +19,9 @@ from lutra_agent.metrics.measure import Measure
 from lutra_agent.metrics.rates import Discarded
 
 LONGEST_WINDOW_S = 10.0
+NONE_LEFT, MUTE = "login.none_left", "login.mute"
+"""Figures of a look: 1 where the server has no free connection, or answers nothing."""
+ADMITTED = {NONE_LEFT: 0.0, MUTE: 0.0}
 
 
 class SeenDatabase:
@@ -79,7 +82,7 @@ class SeenDatabase:
             content = measure.window(before, after)
             if not isinstance(content, Discarded):
                 length_s = after.monotonic_s - before.monotonic_s
-                yield MeasuredWindow(length_s, content.metrics, content.texts), content.problems
+                yield MeasuredWindow(length_s, {**ADMITTED, **content.metrics}, content.texts), content.problems
             before = after
 
     def _remembered(self, server: Server) -> Server:

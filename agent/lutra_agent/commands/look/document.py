@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -33,14 +33,21 @@ class Look:
     cut: tuple[str, ...] = ()
 
 
-def document(look: Look, start: datetime, end: datetime) -> Document:
-    """`findings` has the shape of the service's answer about symptoms; `statements` there make all cures active."""
+def document(look: Look, worded: Callable[[str], str], start: datetime, end: datetime) -> Document:
+    """`findings` has the shape of the service's answer about symptoms; `statements` there make all cures active.
+
+    `worded` names a file that a statement's line belongs to.
+    """
     judgement = look.judgement
     live = judgement.live
+
+    def statements(wanted: Mapping[str, Value]) -> list[str]:
+        return [worded(line) if line.startswith("# ") else line for line in _statements(live, wanted)]
+
     found = listed(judgement.diagnosis, live.server.engine, end, span=(start, end))
     for symptom in found["symptoms"]:
         cures = {c["setting"]: c["after"] for c in symptom["cures"] if c["after"] is not None}
-        symptom["statements"] = [*statements(live, cures), *symptom["statements"]]
+        symptom["statements"] = [*statements(cures), *symptom["statements"]]
     return {
         "server": _server(look),
         "account": {
@@ -51,7 +58,7 @@ def document(look: Look, start: datetime, end: datetime) -> Document:
             ],
         },
         "findings": found,
-        "settings": [_setting(live, finding) for finding in judgement.settings],
+        "settings": [_setting(live, finding, statements) for finding in judgement.settings],
         "deliberate": [
             {"setting": n, "value": live.text(n, live.values[n]), "source": live.server.settings[n].source}
             for n in judgement.evidence.deliberate
@@ -61,7 +68,7 @@ def document(look: Look, start: datetime, end: datetime) -> Document:
     }
 
 
-def statements(live: LiveSettings, wanted: Mapping[str, Value]) -> list[str]:
+def _statements(live: LiveSettings, wanted: Mapping[str, Value]) -> list[str]:
     """What makes these values active, line by line; nothing where the server takes no such statements."""
     try:
         return list(to_paste(step for made in live.steps(live.changes(wanted)) for step in made.do_by_hand))
@@ -88,7 +95,9 @@ def _server(look: Look) -> Document:
     }
 
 
-def _setting(live: LiveSettings, finding: Finding) -> Document:
+def _setting(
+    live: LiveSettings, finding: Finding, statements: Callable[[Mapping[str, Value]], list[str]]
+) -> Document:
     (move,) = finding.moves
     return {
         "setting": move.setting,
@@ -97,7 +106,7 @@ def _setting(live: LiveSettings, finding: Finding) -> Document:
         "reason": move.sentence,
         "against": move.against,
         "restart": move.restart,
-        "statements": [] if move.after is None else statements(live, {move.setting: move.after}),
+        "statements": [] if move.after is None else statements({move.setting: move.after}),
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lutra_models.assessment import assess
 from lutra_models.catalog import LiveSettings, meet
@@ -15,12 +16,14 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.evidence import OF_THE_HOST, Evidence, Finding
 from lutra_models.server import Host, Policy, Server
 from lutra_models.symptoms import Cure, Diagnosis, MeasuredWindow, Symptom, SymptomRow, diagnose, of_engine
+from lutra_models.symptoms.diagnosis import scope_of
 
 from lutra_agent.engines.common.place import Place
 
 POLICY = Policy()
 SMALL, LARGE = Host(2**30, 1), Host(2**40, 128)
 HARDWARE = "they depend on the server's memory and processors, which are known only on its own host: run this there"
+NOTHING_OF_IT = "the server has nothing of the kind, or did none of it meanwhile: look longer, and under load"
 OF_THE_MACHINE = "host"
 """The collector of what this host says of itself."""
 
@@ -66,8 +69,24 @@ def judge(server: Server, windows: Sequence[MeasuredWindow], problems: Sequence[
 
 def _judged(server: Server, windows: Sequence[MeasuredWindow]) -> tuple[LiveSettings, Diagnosis, Evidence]:
     live = meet(server)
-    diagnosis = diagnose(live, POLICY, windows)
+    diagnosis = _without_excluded(live, diagnose(live, POLICY, windows), windows)
     return live, diagnosis, assess(live, POLICY, diagnosis)
+
+
+def _without_excluded(live: LiveSettings, found: Diagnosis, windows: Sequence[MeasuredWindow]) -> Diagnosis:
+    """A symptom whose condition does not hold does not show, whatever else of it is unknown."""
+    rows = {row.name: row for row in of_engine(live.server.engine)}
+    scope = {**scope_of(live, POLICY, found.seconds), **found.data}
+    left = tuple(n for n in found.not_judged if _may_show(rows[n], scope, windows))
+    return replace(found, not_judged=left, evaluated=found.evaluated + len(found.not_judged) - len(left))
+
+
+def _may_show(row: SymptomRow, scope: Mapping[str, Any], windows: Sequence[MeasuredWindow]) -> bool:
+    measured = {n: row.measured[n].value(windows) for n in row.given.names & row.measured.keys()}
+    try:
+        return bool(row.given({**scope, **{n: v for n, v in measured.items() if v is not None}}))
+    except InvalidConfiguration:
+        return True
 
 
 def _in_both(one: Diagnosis, other: Diagnosis) -> tuple[Diagnosis, frozenset[str]]:
@@ -121,13 +140,16 @@ def _why(
 ) -> str:
     """Why a symptom could not be judged: by the first of its inputs that is not there."""
     read = [n for n in sorted(row.names) if n not in row.defaults]
-    metrics = [row.measured[n] for n in read if n in row.measured and row.measured[n].value(windows) is None]
-    collectors = [metric.metric.partition(".")[0] for metric in metrics]
+    missing = [row.measured[n].metric for n in read if n in row.measured and row.measured[n].value(windows) is None]
+    collectors = dict.fromkeys(metric.partition(".")[0] for metric in missing)
     if doubt and OF_THE_MACHINE in collectors:
         return doubt
     if told := next((p for c in collectors for p in problems if p.startswith(f"{c}:")), ""):
         return told
-    if metrics:
-        return f"the server does not show {metrics[0].metric} to this account, has none, or counted nothing meanwhile"
+    seen = {metric.partition(".")[0] for window in windows for metric in window.metrics}
+    if unseen := [c for c in collectors if c not in seen]:
+        return f"this account does not see, or the server does not have, figures of {unseen[0]}"
     settings = [n for n in read if n in live.rows and n not in live.values]
-    return f"the server does not report {settings[0]}" if settings else "its formula has no value for these windows"
+    if settings and not missing:
+        return f"the server does not report {settings[0]}"
+    return NOTHING_OF_IT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lutra_models.symptoms.listed import junit, status
@@ -48,7 +48,7 @@ def looked(wanted: Wanted, tell: Tell, ask: Ask | None) -> tuple[str, int]:
         tell(named.warning)
     start = clock.now()
     found = look(named, wanted.seconds, clock, tell, ask)
-    made = document(found, start, clock.now())
+    made = document(found, named.worded, start, clock.now())
     if wanted.junit is not None:
         wanted.junit.write_text(junit(made["findings"], wanted.fail_on), encoding="utf-8")
     if wanted.html is not None:
@@ -88,5 +88,7 @@ def _seen(named: Address, reached: Reached, seconds: float, clock: Clock, tell: 
         tell(f"measured {measured_s:.0f} of {seconds:g} s")
     server, place = database.observed_server(), database.place()
     judgement = judge(server, windows, [named.worded(p) for p in dict.fromkeys(problems)], place)
-    visible = tuple(engine.telemetry.visible())
+    visible = tuple(
+        replace(v, detail=named.worded(v.detail), remedy=named.worded(v.remedy)) for v in engine.telemetry.visible()
+    )
     return Look(named.shown, account, place, visible, judgement, tuple(map(named.worded, database.unreadable)))

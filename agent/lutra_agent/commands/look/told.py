@@ -54,7 +54,8 @@ def server_lines(document: Document) -> Iterator[str]:
         yield f"it runs on this machine ({', '.join(at)}), with {hardware}"
     else:
         yield "its memory and processors are unknown, because nothing shows that it runs on this machine"
-    yield f"account {account['name']} sees: {', '.join(account['sees']) or 'nothing'}"
+    every = len(account["sees"]) + len(account["lacks"])
+    yield f"account {account['name']} sees {len(account['sees'])} of {every} sources of figures"
     for lacks in account["lacks"]:
         yield f"  not {lacks['what']}: {lacks['detail']}" if lacks["detail"] else f"  not {lacks['what']}"
         yield from ([f"      {lacks['remedy']}"] if lacks["remedy"] else [])

@@ -88,6 +88,7 @@ WORDS = {
     "the server's socket as database.host": "the server's socket in the URL (?socket=/run/mysqld/mysqld.sock)",
     "its authority as database.tls_ca": "its authority (ssl-ca=FILE)",
     "database.tls_ca": "ssl-ca=FILE in the URL",
+    "# include_file": "# in an option file of the server, such as /etc/mysql/mariadb.conf.d/99-lutra.cnf",
 }
 NO_PASSWORD = "using password: NO"  # noqa: S105
 MYSQL = Addresses(("mysql://",), table, NO_PASSWORD, WORDS)

@@ -27,9 +27,13 @@ def table(address: str) -> Table:
 
 
 WORDS = {
+    " on -@all resetkeys": "",
+    " +config|set": "",
     "database.tls_ca": "ssl_ca_certs=FILE in the URL",
     "database.host": "?socket=FILE in the URL",
+    "# config_file": "# in the server's own configuration file, which CONFIG REWRITE writes as well",
 }
+"""An agent has an account of its own, with its rights alone. Whoever looks has another's, which loses none."""
 NO_PASSWORD = "NOAUTH"  # noqa: S105
 REDIS = Addresses(("redis://", "rediss://"), table, NO_PASSWORD, WORDS)
 VALKEY = Addresses(("valkey://", "valkeys://"), table, NO_PASSWORD, WORDS)
