@@ -15,6 +15,7 @@ from lutra_models.knobs import Value
 from lutra_models.symptoms.listed import listed
 
 from lutra_agent.commands.look.judge import POLICY, Judgement
+from lutra_agent.commands.symptoms import UNKNOWN_VERSION
 from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.telemetry import Visible
 
@@ -83,7 +84,7 @@ def _server(look: Look) -> Document:
     return {
         "where": look.where,
         "engine": server.engine,
-        "version": server.version,
+        "version": None if server.version == UNKNOWN_VERSION else server.version,
         "role": server.role,
         "data_bytes": data,
         "on_this_machine": here,
@@ -95,9 +96,7 @@ def _server(look: Look) -> Document:
     }
 
 
-def _setting(
-    live: LiveSettings, finding: Finding, statements: Callable[[Mapping[str, Value]], list[str]]
-) -> Document:
+def _setting(live: LiveSettings, finding: Finding, statements: Callable[[Mapping[str, Value]], list[str]]) -> Document:
     (move,) = finding.moves
     return {
         "setting": move.setting,

@@ -106,7 +106,8 @@ def _alike(one: Symptom | None, other: Symptom | None) -> bool:
     return (
         one is not None
         and other is not None
-        and (one.kind, one.strength, one.measured, one.sentence) == (other.kind, other.strength, other.measured, other.sentence)
+        and (one.kind, one.strength, one.measured, one.sentence)
+        == (other.kind, other.strength, other.measured, other.sentence)
     )
 
 

@@ -27,7 +27,7 @@ small { color: #5b6670 }
 def page(document: Document, at: datetime) -> str:
     """HTML in UTF-8."""
     server = document["server"]
-    title = f"{server['engine']} {server['version']} at {server['where']}"
+    title = f"{server['engine']} {server['version'] or ''} at {server['where']}"
     body = "\n".join(_parts(document))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'

@@ -32,7 +32,11 @@ IN_URL = (
     "the password in the URL is visible in the process list and in the shell's history: put it into {variable}, or "
     "into the client's own password file"
 )
-AGENT = {"the agent's account": "this account", "the agent's database": "the URL's database", "the agent": "this command"}
+AGENT = {
+    "the agent's account": "this account",
+    "the agent's database": "the URL's database",
+    "the agent": "this command",
+}
 """What messages of the agent call the program that a person runs here."""
 POOLED = (
     "a pooler answers in place of the server, and gives each statement any of the sessions that it shares: the server "
@@ -133,4 +137,6 @@ def _require_known(engine: str, version: str) -> None:
         return
     if version_of(version) < oldest:
         known = ".".join(map(str, oldest))
-        raise ConfigError(f"{engine} {version} is too old to be judged: {known} and later are known; upgrade the server")
+        raise ConfigError(
+            f"{engine} {version} is too old to be judged: {known} and later are known; upgrade the server"
+        )

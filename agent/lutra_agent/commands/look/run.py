@@ -11,7 +11,7 @@ from lutra_models.symptoms.listed import junit, status
 
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.commands.look.document import Look, document
-from lutra_agent.commands.look.judge import judge
+from lutra_agent.commands.look.judge import Unknown, judge
 from lutra_agent.commands.look.page import page
 from lutra_agent.commands.look.reach import Address, Ask, Reached, address, reach
 from lutra_agent.commands.look.told import lines
@@ -74,10 +74,11 @@ def _seen(named: Address, reached: Reached, seconds: float, clock: Clock, tell: 
     account = reached.section.user
     if reached.refusal is not None:
         server, window = refused(reached.refusal, reached.family.name, probe, seconds)
-        judgement = judge(server, [window], [], Place())
+        judgement = judge(server, [window], (), Place())
         if not judgement.diagnosis.symptoms:
             raise reached.refusal
-        return Look(named.shown, account, Place(), (), judgement)
+        nothing_else = Unknown("nothing else can be judged of a server that lets nobody in", ())
+        return Look(named.shown, account, Place(), (), replace(judgement, unknown=(nothing_else,)))
     database = SeenDatabase(engine, clock, probe)
     tell(f"connected to {named.shown}; nothing is changed; measuring for {seconds:g} s")
     windows, problems, measured_s = [], list[str](), 0.0
@@ -85,7 +86,7 @@ def _seen(named: Address, reached: Reached, seconds: float, clock: Clock, tell: 
         windows.append(window)
         problems += unread
         measured_s += window.seconds
-        tell(f"measured {measured_s:.0f} of {seconds:g} s")
+        tell(f"measured {min(measured_s, seconds):.0f} of {seconds:g} s")
     server, place = database.observed_server(), database.place()
     judgement = judge(server, windows, [named.worded(p) for p in dict.fromkeys(problems)], place)
     visible = tuple(

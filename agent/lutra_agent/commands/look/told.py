@@ -44,7 +44,7 @@ def _parts(document: Document) -> Iterator[str]:
 def server_lines(document: Document) -> Iterator[str]:
     server, account = document["server"], document["account"]
     data = "" if server["data_bytes"] is None else f", {size(server['data_bytes'])} of data"
-    yield f"{server['engine']} {server['version']}, {server['role']}{data}: {server['where']}"
+    yield f"{server['engine']} {server['version'] or 'of unknown version'}, {server['role']}{data}: {server['where']}"
     if server["role"] == "standby":
         yield "it is a replica: look at its primary as well, which has settings and findings of its own"
     if server["on_this_machine"]:
@@ -75,5 +75,7 @@ def memory_lines(memory: Document) -> Iterator[str]:
 
 
 def size(count: float) -> str:
-    unit, name = next((u, n) for u, n in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")) if count >= u or u == 1)
+    unit, name = next(
+        (u, n) for u, n in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")) if count >= u or u == 1
+    )
     return f"{count / unit:.1f} {name}" if unit > 2**20 else f"{count / unit:.0f} {name}"

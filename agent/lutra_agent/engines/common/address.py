@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from lutra_agent.errors import ConfigError
 
 Table = dict[str, Any]
-IN_AUTHORITY = re.compile(r"(://[^:@/?#]*):([^/?#]*)@")
-AS_OPTION = re.compile(r"(^|[?&\s])password=([^&\s]*)")
+IN_AUTHORITY = re.compile(r"(?<=://)(?P<before>[^:@/?#]*):(?P<password>[^/?#]*)(?P<after>@)")
+AS_OPTION = re.compile(r"(?P<before>[?&\s])password=(?P<password>[^&\s]*)(?P<after>[&\s]|$)")
 ENCODE = "percent-encode special characters in names and passwords, as in %40 for @"
 
 
@@ -47,10 +47,11 @@ class Url:
 
 def without_password(address: str) -> tuple[str, str | None]:
     """The address as it may be shown, and the password that was in it."""
-    for place in (IN_AUTHORITY, AS_OPTION):
-        if found := place.search(address):
-            kept = f"{found[1]}@" if place is IN_AUTHORITY else found[1]
-            return address.replace(found[0], kept, 1), unquote(found[2])
+    if found := IN_AUTHORITY.search(address):
+        return f"{address[: found.end('before')]}{address[found.start('after') :]}", unquote(found["password"])
+    if found := AS_OPTION.search(address):
+        kept = found["before"] if found["after"] else ""
+        return f"{address[: found.start()]}{kept}{address[found.end() :]}", unquote(found["password"])
     return address, None
 
 
