@@ -25,7 +25,6 @@ from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.telemetry import Visible
 from lutra_agent.errors import (
     CollectionFailed,
-    ConfigError,
     DatabaseUnavailable,
     LoginRefused,
     OtherEngine,

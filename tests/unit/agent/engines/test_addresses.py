@@ -67,8 +67,12 @@ def test_a_password_is_taken_out_of_the_url(url: str, shown: str, password: str 
         (
             "postgresql://me@host/shop?sslmode=verify-full&sslrootcert=/ca.pem",
             {
-                **{"host": "host", "port": 5432, "user": "me", "dbname": "shop"},
-                **{"tls_ca": "/ca.pem", "tls_verify": "identity"},
+                "host": "host",
+                "port": 5432,
+                "user": "me",
+                "dbname": "shop",
+                "tls_ca": "/ca.pem",
+                "tls_verify": "identity",
             },
         ),
         ("mysql://me@host:3307/shop", {"host": "host", "port": 3307, "user": "me", "dbname": "shop"}),
@@ -76,8 +80,12 @@ def test_a_password_is_taken_out_of_the_url(url: str, shown: str, password: str 
         (
             "mysql://me@host?ssl-ca=/ca.pem&ssl-mode=verify_identity",
             {
-                **{"host": "host", "port": 3306, "user": "me", "dbname": ""},
-                **{"tls_ca": "/ca.pem", "tls_verify": "identity"},
+                "host": "host",
+                "port": 3306,
+                "user": "me",
+                "dbname": "",
+                "tls_ca": "/ca.pem",
+                "tls_verify": "identity",
             },
         ),
         ("redis://host/3", {"host": "host", "port": 6379, "user": "default", "password_in_clear": True}),
