@@ -135,8 +135,8 @@ def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | Non
 def look(url: str, seconds: float, as_json: bool, junit: Path | None, html: Path | None, fail_on: str) -> None:
     """Show what is wrong with the server at URL, and what would cure it. No file and no service is needed.
 
-    URL is as the engine's own clients take it, as in postgresql://me@host/shop, mysql://me@host or redis://host. The
-    password comes from where these clients keep it. This only reads: it changes nothing, and writes and sends nothing.
+    URL begins with the engine's name, as in engine://user@host/database. The password comes from where the engine's
+    own clients keep it. The command only reads: it changes nothing, and sends nothing to any other place.
 
     The exit status is 1 if there is a finding of KIND or of a worse kind (outage, danger, fault, elsewhere, enough,
     note), or one of at least STRENGTH (0 to 1). It is 2 if something of that kind could not be judged, or if the

@@ -82,7 +82,7 @@ class SeenDatabase:
             content = measure.window(before, after)
             if not isinstance(content, Discarded):
                 length_s = after.monotonic_s - before.monotonic_s
-                yield MeasuredWindow(length_s, {**ADMITTED, **content.metrics}, content.texts), content.problems
+                yield MeasuredWindow(length_s, {**ADMITTED, **content.metrics}, content.texts), tuple(content.problems)
             before = after
 
     def _remembered(self, server: Server) -> Server:

@@ -148,17 +148,17 @@ def _of_server(row: tuple[Any, ...], configured: Mapping[str, str] | None) -> tu
 
     What the agent itself has set hides nothing: the server tells what a RESET would bring back.
     """
-    *row, reset = row
+    row, reset = row[:-1], row[-1]
     name, _, unit, kind, *_, boot = row
     if row[SOURCE] not in OWN or (configured is None and row[SOURCE] != SESSION):
-        return tuple(row)
+        return row
     if configured is None:
         configured = {} if reset == boot else {text(name): text(reset)}
     source = "configuration file" if text(name) in configured else "default"
     try:
         value = _printed(text(name), configured.get(text(name), text(boot)), text(unit), text(kind))
     except InvalidConfiguration:
-        return tuple(row)
+        return row
     return (name, value, *row[2:SOURCE], source, *row[SOURCE + 1 :])
 
 
