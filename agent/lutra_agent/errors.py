@@ -11,6 +11,14 @@ class ConfigError(LutraError):
     code = "agent_config"
 
 
+class OtherEngine(ConfigError):
+    """Another product answers than the one that was named. `engine` is its family, empty where that is unknown."""
+
+    def __init__(self, engine: str, message: str) -> None:
+        super().__init__(message)
+        self.engine = engine
+
+
 class DatabaseUnavailable(LutraError):
     """Close the health gate and ping until the database answers."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -120,6 +121,42 @@ def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | Non
     except (LutraError, OSError) as error:
         raise NotJudged(shown(f"nothing could be judged: {error}")) from error
     sys.exit(status)
+
+
+@main.command()
+@click.argument("url")
+@click.option("--seconds", type=click.FloatRange(1, 86400), default=30, show_default=True, help="How long to look.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
+@click.option("--html", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a page to hand on.")
+@click.option(
+    "--fail-on", default="danger", show_default=True, metavar="KIND|STRENGTH", help="The threshold for exit status 1."
+)
+def look(url: str, seconds: float, as_json: bool, junit: Path | None, html: Path | None, fail_on: str) -> None:
+    """Show what is wrong with the server at URL, and what would cure it. No file and no service is needed.
+
+    URL begins with the engine's name, as in engine://user@host/database. The password comes from where the engine's
+    own clients keep it. The command only reads: it changes nothing, and sends nothing to any other place.
+
+    The exit status is 1 if there is a finding of KIND or of a worse kind (outage, danger, fault, elsewhere, enough,
+    note), or one of at least STRENGTH (0 to 1). It is 2 if something of that kind could not be judged, or if the
+    server was not reached. Otherwise it is 0.
+    """
+    from lutra_agent.commands.look.run import Wanted, looked
+    from lutra_agent.commands.symptoms import NotJudged
+
+    logging.basicConfig(level=logging.ERROR)
+    ask = partial(click.prompt, hide_input=True, err=True) if sys.stdin.isatty() else None
+    try:
+        text, status = looked(Wanted(url, seconds, fail_on, as_json, junit, html), tell, ask)
+    except (LutraError, OSError) as error:
+        raise NotJudged(shown(str(error))) from error
+    click.echo(text)
+    sys.exit(status)
+
+
+def tell(line: str) -> None:
+    click.echo(shown(line), err=True)
 
 
 @main.command()

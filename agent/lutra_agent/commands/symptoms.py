@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -28,12 +28,11 @@ from lutra_models.symptoms.listed import (
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config.types import Config
 from lutra_agent.errors import ConfigError, NoAnswer, NoConnectionLeft, ServerStarting
-from lutra_agent.metrics.measure import Measure
-from lutra_agent.metrics.rates import Discarded
+from lutra_agent.metrics.host import HostProbe
 from lutra_agent.runtime.compose import local_database
-from lutra_agent.runtime.local_database import LocalDatabase
+from lutra_agent.runtime.seen_database import MUTE, NONE_LEFT
 
-LONGEST_WINDOW_S = 10.0
+Refused = tuple[Server, MeasuredWindow]
 UNKNOWN_VERSION = "0"
 """Of a server that says nothing: it has no setting."""
 
@@ -53,7 +52,7 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
     try:
         with suppress(ServerStarting):  # some tell of themselves meanwhile
             database.engine.health.ping()
-        windows = list(_windows(database, seconds, clock))
+        windows = [window for window, _ in database.windows(seconds, names=config.agent.names)]
         restart = config.agent.mode != "reload_only"
         policy = Policy(
             restart=restart,
@@ -64,15 +63,19 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
         )
         return diagnose(meet(database.observed_server()), policy, windows)
     except (NoConnectionLeft, NoAnswer) as error:
-        refused = "login.none_left" if isinstance(error, NoConnectionLeft) else "login.mute"
-        window = MeasuredWindow(seconds, {refused: 1.0})
-        nobody = Server(config.database.engine, UNKNOWN_VERSION, {}, database.probe.facts(None, None))
+        nobody, window = refused(error, config.database.engine, database.probe, seconds)
         found = diagnose(meet(nobody), Policy(), [window])
         if not found.symptoms:
             raise
         return found
     finally:
         database.engine.health.close()
+
+
+def refused(error: NoConnectionLeft | NoAnswer, engine: str, probe: HostProbe, seconds: float) -> Refused:
+    """A server that lets nobody in, or answers nothing, and the window that says so."""
+    how = NONE_LEFT if isinstance(error, NoConnectionLeft) else MUTE
+    return Server(engine, UNKNOWN_VERSION, {}, probe.facts(None, None)), MeasuredWindow(seconds, {how: 1.0})
 
 
 def report(found: Diagnosis, config: Config, now: datetime) -> dict[str, Any]:
@@ -86,10 +89,7 @@ def looked(config: Config, seconds: float, as_json: bool, junit_file: Path | Non
 
     Raises ConfigError for a threshold that is none, DatabaseUnavailable and CollectionFailed.
     """
-    try:
-        fail_on(threshold)
-    except ValueError as error:
-        raise ConfigError(f"--fail-on: {error}") from error
+    require_threshold(threshold)
     clock = SystemClock()
     document = report(look(config, seconds, clock), config, clock.now())
     for name in unknown(config):
@@ -100,6 +100,14 @@ def looked(config: Config, seconds: float, as_json: bool, junit_file: Path | Non
     return status(document, threshold)
 
 
+def require_threshold(text: str) -> None:
+    """Raises ConfigError."""
+    try:
+        fail_on(text)
+    except ValueError as error:
+        raise ConfigError(f"--fail-on: {error}") from error
+
+
 def show(document: Mapping[str, Any], as_json: bool) -> str:
     return json.dumps(document, indent=1) if as_json else "\n".join(lines(document))
 
@@ -107,16 +115,3 @@ def show(document: Mapping[str, Any], as_json: bool) -> str:
 def unknown(config: Config) -> list[str]:
     """The accepted symptoms in the agent's file that do not exist for this engine."""
     return sorted(config.accepted.keys() - kinds_of(config.database.engine).keys())
-
-
-def _windows(database: LocalDatabase, seconds: float, clock: Clock) -> Iterator[MeasuredWindow]:
-    engine = database.engine
-    measure = Measure(engine.telemetry, database.probe, clock, database.place, names=database.config.agent.names)
-    before, end = measure.sample(), clock.monotonic() + seconds
-    while (left := end - clock.monotonic()) > 0:
-        clock.sleep(min(left, LONGEST_WINDOW_S))
-        after = measure.sample()
-        content = measure.window(before, after)
-        if not isinstance(content, Discarded):
-            yield MeasuredWindow(after.monotonic_s - before.monotonic_s, content.metrics, content.texts)
-        before = after

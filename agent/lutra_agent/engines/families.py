@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lutra_models import extensions
 
+from lutra_agent.engines.common.address import Addresses
 from lutra_agent.engines.common.family import Family
 from lutra_agent.engines.mysql.family import MARIADB, MYSQL
 from lutra_agent.engines.postgresql.family import POSTGRESQL
@@ -28,3 +29,13 @@ def family(name: str) -> Family:
     if found is None:
         raise ConfigError(f"database.engine: {name!r} is not one of {', '.join(f.name for f in families())}")
     return found
+
+
+def named_by(address: str) -> tuple[Family, Addresses]:
+    """The family whose servers such an address names. Raises ConfigError where none does."""
+    own = [(f, f.addresses) for f in families() if f.addresses is not None]
+    for found, addresses in own:
+        if address.startswith(addresses.prefixes):
+            return found, addresses
+    known = ", ".join(prefix for _, addresses in own for prefix in addresses.prefixes)
+    raise ConfigError(f"{address.partition(':')[0]!r} names no server: a URL begins with one of {known}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.address import Addresses
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.errors import ConfigError
 
@@ -17,13 +18,15 @@ class Family:
     """An engine family. `section` is what `[database]` holds for it: `DatabaseConfig`, and keys of its own.
 
     `open` imports its driver, connects lazily and raises ConfigError if the extra is missing. `password_variable` is
-    the environment variable from which its clients read a password.
+    the environment variable from which its clients read a password. `addresses` are the URLs by which people name its
+    servers, None if there are none.
     """
 
     name: str
     password_variable: str
     section: type[DatabaseConfig]
     open: Callable[[Any], Engine]
+    addresses: Addresses | None = None
 
 
 @contextmanager

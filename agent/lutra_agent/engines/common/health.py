@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,11 +14,15 @@ from lutra_agent.engines.common.place import Place
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """Which server answers. `identifier` is what it calls itself, empty if it has no name of its own."""
+    """Which server answers. `identifier` is what it calls itself, empty if it has no name of its own.
+
+    `pooled`: a pooler answers in its place, and gives each statement any of the sessions that it shares.
+    """
 
     version: str
     role: Role
     identifier: str
+    pooled: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.family import Family, needs_extra
+from lutra_agent.engines.mysql import address
+from lutra_agent.engines.mysql.address import PASSWORD_VARIABLE
 from lutra_agent.engines.mysql.server.section import MariadbDatabase, MysqlDatabase
-
-PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105
 
 
 def _open_mysql(database: MysqlDatabase) -> Engine:
@@ -19,5 +19,5 @@ def _open_mariadb(database: MariadbDatabase) -> Engine:
     return open_mariadb(database)
 
 
-MYSQL = Family("mysql", PASSWORD_VARIABLE, MysqlDatabase, _open_mysql)
-MARIADB = Family("mariadb", PASSWORD_VARIABLE, MariadbDatabase, _open_mariadb)
+MYSQL = Family("mysql", PASSWORD_VARIABLE, MysqlDatabase, _open_mysql, address.MYSQL)
+MARIADB = Family("mariadb", PASSWORD_VARIABLE, MariadbDatabase, _open_mariadb, address.MARIADB)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.family import Family, needs_extra
+from lutra_agent.engines.postgresql.address import ADDRESSES
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 
 
@@ -11,4 +12,4 @@ def _open(database: PostgresqlDatabase) -> Engine:
     return open_postgresql(database)
 
 
-POSTGRESQL = Family("postgresql", "PGPASSWORD", PostgresqlDatabase, _open)
+POSTGRESQL = Family("postgresql", "PGPASSWORD", PostgresqlDatabase, _open, ADDRESSES)

@@ -19,7 +19,7 @@ from lutra_agent.files.atomic import read_regular
 SETTINGS_FILE = "postgresql.auto.conf"
 
 QUERY = """SELECT name, setting, unit, vartype, min_val, max_val, enumvals, context, source, sourcefile,
-pending_restart, boot_val FROM pg_settings WHERE name = ANY(%s) ORDER BY name"""
+pending_restart, boot_val, reset_val FROM pg_settings WHERE name = ANY(%s) ORDER BY name"""
 
 OWN_VALUES = """SELECT concat_ws(' in ', 'role ' || r.rolname, 'database ' || d.datname), s.setconfig
 FROM pg_db_role_setting s LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT JOIN pg_roles r ON r.oid = s.setrole
@@ -44,7 +44,8 @@ OUTRANKING = {"command line": "the command line", "environment variable": "an en
 """
 SOURCE = 8
 """The column of `QUERY` that tells where a value is from."""
-OWN = ("database", "user", "database user", "client", "session")
+SESSION = "session"
+OWN = ("database", "user", "database user", "client", SESSION)
 """Sources of a value that concerns the agent's session, and those like it, alone."""
 HIDDEN = "the agent's own role or database, whose value hides the server's from it: ALTER ROLE … RESET {name} shows it"
 
@@ -144,10 +145,16 @@ def _by_name(connection: Connection, query: str) -> dict[str, str] | None:
 
 
 def _of_server(row: tuple[Any, ...], configured: Mapping[str, str] | None) -> tuple[Any, ...]:
-    """The row with the server's value, where the agent's session has one of its own."""
+    """The row with the server's value, where the agent's session has one of its own.
+
+    What the agent itself has set hides nothing: the server tells what a RESET would bring back.
+    """
+    row, reset = row[:-1], row[-1]
     name, _, unit, kind, *_, boot = row
-    if row[SOURCE] not in OWN or configured is None:
+    if row[SOURCE] not in OWN or (configured is None and row[SOURCE] != SESSION):
         return row
+    if configured is None:
+        configured = {} if reset == boot else {text(name): text(reset)}
     source = "configuration file" if text(name) in configured else "default"
     try:
         value = _printed(text(name), configured.get(text(name), text(boot)), text(unit), text(kind))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.family import Family, needs_extra
+from lutra_agent.engines.redis import address
 from lutra_agent.engines.redis.server.section import RedisDatabase
 
 PASSWORD_VARIABLE = "REDISCLI_AUTH"  # noqa: S105
@@ -19,5 +20,6 @@ def _opens(name: str) -> Callable[[RedisDatabase], Engine]:
 
 
 REDIS, VALKEY, PIKA = (
-    Family(name, PASSWORD_VARIABLE, RedisDatabase, _opens(name)) for name in ("redis", "valkey", "pika")
+    Family(name, PASSWORD_VARIABLE, RedisDatabase, _opens(name), addresses)
+    for name, addresses in (("redis", address.REDIS), ("valkey", address.VALKEY), ("pika", None))
 )

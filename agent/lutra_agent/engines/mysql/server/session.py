@@ -13,7 +13,7 @@ from lutra_agent.engines.common.answers import text, understood
 from lutra_agent.engines.common.place import Place, Told, begin_of, group_of, located, place_of
 from lutra_agent.engines.mysql.server import replica
 from lutra_agent.engines.mysql.server.connect import Connection
-from lutra_agent.errors import CollectionFailed, ConfigError
+from lutra_agent.errors import CollectionFailed, OtherEngine
 from lutra_agent.files.atomic import read_regular
 
 NAME_FILE = "auto.cnf"
@@ -66,7 +66,8 @@ class Session:
         if found is None or found[0] != self.connection.generation or found[1].place.unread:
             version = text(self.connection.row("SELECT VERSION()")[0])
             if not self.product.serves(version):
-                raise ConfigError(f"database.engine = {self.product.family!r}, but the server reports {version}")
+                told = f"database.engine = {self.product.family!r}, but the server reports {version}"
+                raise OtherEngine("mysql" if self.product.mariadb else "mariadb", told)
             version_of(version)
             identifier = self._identifier()
             where = located(lambda: self._place(identifier))

@@ -39,6 +39,7 @@ CHANGE_S = 120.0
 BRIEFLY = (
     f"SET {TAG} LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}",
     f"SET {TAG} LOCAL client_encoding = {ENCODING}",
+    f"SET {TAG} LOCAL transaction_read_only = on",
 )
 """Before each statement behind a pooler. The pooler sets the names in a client's connection request in sessions that
 others use later, so the agent sends none there.
@@ -47,8 +48,9 @@ FOR_GOOD = (
     f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}",
     f"SET {TAG} client_encoding = {ENCODING}",
     f"SET {TAG} application_name = '{APPLICATION}'",
+    f"SET {TAG} default_transaction_read_only = on",
 )
-"""In a session of the agent's own."""
+"""In a session of the agent's own. ALTER SYSTEM, all that a change executes, writes no data."""
 TEXTS = ("text", "varchar", "name", "bpchar", "date", "timestamp", "timestamptz", "interval")
 """Types that are read as the server prints them: what it prints of a time may be in any of its styles."""
 POOLER = (

@@ -53,7 +53,8 @@ class Session:
         dialled, known = self.connection.generation, self._details
         if known is None or (known[0], known[1].started) != (dialled, str(started)) or known[1].place.unread:
             where = located(lambda: place(self.connection, self._data_dir(), monitor))
-            details = Details(version(int(number)), role, self._identifier(), str(started), where)
+            number, pooled = version(int(number)), self.connection.pooled
+            details = Details(number, role, self._identifier(), str(started), where, pooled=pooled)
             known = self._details = dialled, details
         return replace(known[1], role=role)
 

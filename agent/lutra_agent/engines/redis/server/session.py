@@ -17,7 +17,7 @@ from lutra_agent.engines.common.place import Place, Told, begin_of, located, pla
 from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection, NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
-from lutra_agent.errors import CollectionFailed, ConfigError
+from lutra_agent.errors import CollectionFailed, OtherEngine
 from lutra_agent.files.atomic import real
 
 Info = Mapping[str, str]
@@ -179,7 +179,8 @@ class Session:
         """Raises ConfigError for another's."""
         told = greeting.get("server", "")
         if told != self.product.name:
-            raise ConfigError(f"database.engine = {self.product.name!r}, but the server is {told!r}")
+            message = f"database.engine = {self.product.name!r}, but the server is {told!r}"
+            raise OtherEngine(told if told in PRODUCTS else "", message)
 
     def _read(self, info: Info) -> Details:
         version, where = self._version(info), located(lambda: self._place(info))
@@ -201,8 +202,10 @@ class Session:
         if product.version in info and theirs is None and not keydb:
             return info[product.version]
         who = theirs or next((n for n in info if n.endswith("_version") and n != "gcc_version"), "no version")
-        raise ConfigError(
-            f"database.engine = {product.name!r}, but the server reports {who} {info.get(who, '')}".strip()
+        name = who.removesuffix("_version")
+        raise OtherEngine(
+            name if name in PRODUCTS and not keydb else "",
+            f"database.engine = {product.name!r}, but the server reports {who} {info.get(who, '')}".strip(),
         )
 
     def _place(self, info: Info) -> Place:

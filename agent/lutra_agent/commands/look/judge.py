@@ -1,0 +1,156 @@
+"""What is wrong with a server and what would cure it, as far as it is known; and what is not known, and why.
+
+The memory and the processors of a server elsewhere are unknown. It is judged twice, as if it had little of both and as
+if it had much: what both say holds on any hardware, and all else is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lutra_models.assessment import assess
+from lutra_models.catalog import LiveSettings, meet
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.evidence import OF_THE_HOST, Evidence, Finding
+from lutra_models.server import Host, Policy, Server
+from lutra_models.symptoms import Cure, Diagnosis, MeasuredWindow, Symptom, SymptomRow, diagnose, of_engine
+from lutra_models.symptoms.diagnosis import scope_of
+
+from lutra_agent.engines.common.place import Place
+
+POLICY = Policy()
+SMALL, LARGE = Host(2**30, 1), Host(2**40, 128)
+HARDWARE = "they depend on the server's memory and processors, which are known only on its own host: run this there"
+NOTHING_OF_IT = "the server has nothing of the kind, or did none of it meanwhile: look longer, and under load"
+OF_THE_MACHINE = "host"
+"""The collector of what this host says of itself."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Symptoms that could not be judged, by name, and why."""
+
+    why: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`settings` are the findings about values that no symptom speaks of. `elsewhere`: the hardware is unknown."""
+
+    live: LiveSettings
+    diagnosis: Diagnosis
+    evidence: Evidence
+    settings: tuple[Finding, ...]
+    unknown: tuple[Unknown, ...]
+    elsewhere: bool
+
+
+def judge(server: Server, windows: Sequence[MeasuredWindow], problems: Sequence[str], place: Place) -> Judgement:
+    """`problems` are what the collectors could not read, and `place` is what of this host is known to be the server's.
+
+    Raises InvalidConfiguration where the server reports something that is no value.
+    """
+    elsewhere = not place.here
+    hosts = (SMALL, LARGE) if elsewhere else (server.host,)
+    judged = [_judged(replace(server, host=host), windows) for host in hosts]
+    live, diagnosis, evidence = judged[0]
+    found = [f for f in evidence.findings if f.ground in OF_THE_HOST]
+    on_hardware: frozenset[str] = frozenset()
+    if elsewhere:
+        other = judged[1]
+        found = [f for f in found if f in other[2].findings]
+        diagnosis, on_hardware = _in_both(diagnosis, other[1])
+    unknown = _unknown(live, diagnosis, windows, problems, place.doubt, on_hardware)
+    return Judgement(live, diagnosis, evidence, tuple(found), tuple(unknown), elsewhere)
+
+
+def _judged(server: Server, windows: Sequence[MeasuredWindow]) -> tuple[LiveSettings, Diagnosis, Evidence]:
+    live = meet(server)
+    diagnosis = _without_excluded(live, diagnose(live, POLICY, windows), windows)
+    return live, diagnosis, assess(live, POLICY, diagnosis)
+
+
+def _without_excluded(live: LiveSettings, found: Diagnosis, windows: Sequence[MeasuredWindow]) -> Diagnosis:
+    """A symptom whose condition does not hold does not show, whatever else of it is unknown."""
+    rows = {row.name: row for row in of_engine(live.server.engine)}
+    scope = {**scope_of(live, POLICY, found.seconds), **found.data}
+    left = tuple(n for n in found.not_judged if _may_show(rows[n], scope, windows))
+    return replace(found, not_judged=left, evaluated=found.evaluated + len(found.not_judged) - len(left))
+
+
+def _may_show(row: SymptomRow, scope: Mapping[str, Any], windows: Sequence[MeasuredWindow]) -> bool:
+    measured = {n: row.measured[n].value(windows) for n in row.given.names & row.measured.keys()}
+    try:
+        return bool(row.given({**scope, **{n: v for n, v in measured.items() if v is not None}}))
+    except InvalidConfiguration:
+        return True
+
+
+def _in_both(one: Diagnosis, other: Diagnosis) -> tuple[Diagnosis, frozenset[str]]:
+    """What both say, and the names of the symptoms of which they say different things."""
+    first, second = ({s.name: s for s in d.symptoms} for d in (one, other))
+    apart = {n for n in first.keys() | second.keys() if not _alike(first.get(n), second.get(n))}
+    apart |= {*one.not_judged} ^ {*other.not_judged}
+    kept = tuple(
+        replace(s, cures=tuple(_of_both(s.cures, second[s.name].cures))) for s in one.symptoms if s.name not in apart
+    )
+    not_judged = tuple(dict.fromkeys((*one.not_judged, *sorted(apart))))
+    evaluated = one.evaluated + len(one.not_judged) - len(not_judged)
+    return replace(one, symptoms=kept, not_judged=not_judged, evaluated=evaluated), frozenset(apart)
+
+
+def _alike(one: Symptom | None, other: Symptom | None) -> bool:
+    return (
+        one is not None
+        and other is not None
+        and (one.kind, one.strength, one.measured, one.sentence)
+        == (other.kind, other.strength, other.measured, other.sentence)
+    )
+
+
+def _of_both(one: Sequence[Cure], other: Sequence[Cure]) -> Iterator[Cure]:
+    """A cure whose value depends on the hardware offers none."""
+    values = {cure.setting: cure.after for cure in other}
+    for cure in one:
+        same = cure.after is not None and values.get(cure.setting) == cure.after
+        unknown = "the value depends on the server's memory and processors, which are not known here"
+        yield cure if same else replace(cure, after=None, after_text=None, obstacle=unknown)
+
+
+def _unknown(
+    live: LiveSettings,
+    diagnosis: Diagnosis,
+    windows: Sequence[MeasuredWindow],
+    problems: Sequence[str],
+    doubt: str,
+    on_hardware: Iterable[str],
+) -> Iterator[Unknown]:
+    rows = {row.name: row for row in of_engine(live.server.engine)}
+    reasons: dict[str, list[str]] = {}
+    for name in diagnosis.not_judged:
+        why = HARDWARE if name in on_hardware else _why(rows[name], live, windows, problems, doubt)
+        reasons.setdefault(why, []).append(name)
+    yield from (Unknown(why, tuple(names)) for why, names in reasons.items())
+
+
+def _why(
+    row: SymptomRow, live: LiveSettings, windows: Sequence[MeasuredWindow], problems: Sequence[str], doubt: str
+) -> str:
+    """Why a symptom could not be judged: by the first of its inputs that is not there."""
+    read = [n for n in sorted(row.names) if n not in row.defaults]
+    missing = [row.measured[n].metric for n in read if n in row.measured and row.measured[n].value(windows) is None]
+    collectors = dict.fromkeys(metric.partition(".")[0] for metric in missing)
+    if doubt and OF_THE_MACHINE in collectors:
+        return doubt
+    if told := next((p for c in collectors for p in problems if p.startswith(f"{c}:")), ""):
+        return told
+    seen = {metric.partition(".")[0] for window in windows for metric in window.metrics}
+    if unseen := [c for c in collectors if c not in seen]:
+        return f"this account does not see, or the server does not have, figures of {unseen[0]}"
+    settings = [n for n in read if n in live.rows and n not in live.values]
+    if settings and not missing:
+        return f"the server does not report {settings[0]}"
+    return NOTHING_OF_IT

@@ -1,0 +1,142 @@
+"""The server behind a URL, opened; and in one sentence with the way out why it is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lutra_models.catalog import load
+from lutra_models.catalog.rows import version_of
+from lutra_models.errors import NotFound
+
+from lutra_agent.config.section import read
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.address import Addresses, Table, without_password
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.family import Family
+from lutra_agent.engines.families import family, named_by
+from lutra_agent.errors import (
+    CollectionFailed,
+    ConfigError,
+    DatabaseUnavailable,
+    LoginRefused,
+    NoAnswer,
+    NoConnectionLeft,
+    OtherEngine,
+    ServerStarting,
+)
+
+Ask = Callable[[str], str]
+IN_URL = (
+    "the password in the URL is visible in the process list and in the shell's history: put it into {variable}, or "
+    "into the client's own password file"
+)
+AGENT = {
+    "the agent's account": "this account",
+    "the agent's database": "the URL's database",
+    "the agent": "this command",
+}
+"""What messages of the agent call the program that a person runs here."""
+POOLED = (
+    "a pooler answers in place of the server, and gives each statement any of the sessions that it shares: the server "
+    "cannot be looked at through it; write the server's own host and port into the URL"
+)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """`refusal` says that the server lets nobody in, or answers nothing: None where it does."""
+
+    family: Family
+    section: DatabaseConfig
+    engine: Engine
+    refusal: NoConnectionLeft | NoAnswer | None = None
+
+
+@dataclass(frozen=True)
+class Address:
+    """What a person named. `shown` is the URL without its password."""
+
+    shown: str
+    family: Family
+    addresses: Addresses
+    table: Table
+    warning: str = ""
+
+    def worded(self, message: str) -> str:
+        """A message of the agent's, with the words of the URL in place of those of the agent's file."""
+        for key, words in {**self.addresses.words, **AGENT}.items():
+            message = message.replace(key, words)
+        return message
+
+
+def address(url: str) -> Address:
+    """A password in it becomes the variable of this process that the engine's clients read. Raises ConfigError."""
+    shown, password = without_password(url)
+    found, addresses = named_by(shown)
+    table = addresses.table(shown)
+    if password is None:
+        return Address(shown, found, addresses, table)
+    os.environ[found.password_variable] = password
+    return Address(shown, found, addresses, table, IN_URL.format(variable=found.password_variable))
+
+
+def reach(wanted: Address, ask: Ask | None) -> Reached:
+    """The server that answers, of whichever product of the family it is.
+
+    `ask` gives a password where the server wants one and none is known. Raises ConfigError and DatabaseUnavailable,
+    with the way out.
+    """
+    try:
+        found = _dialled(wanted, wanted.family, ask)
+    except ServerStarting as error:
+        raise DatabaseUnavailable(f"the server does not admit anybody yet: {error}; try again in a minute") from error
+    except LoginRefused as error:
+        raise DatabaseUnavailable(wanted.worded(f"the server refuses the login: {error}")) from error
+    except DatabaseUnavailable as error:
+        section = read(wanted.family.section, {"engine": wanted.family.name, **wanted.table}, "URL")
+        where = section.host if section.by_socket else f"{section.host}, port {section.port}"
+        way_out = "start the server there, or correct the URL"
+        raise DatabaseUnavailable(wanted.worded(f"no server answers at {where}: {error}; {way_out}")) from error
+    except (ConfigError, CollectionFailed) as error:
+        raise ConfigError(wanted.worded(str(error))) from error
+    return found
+
+
+def _dialled(wanted: Address, kind: Family, ask: Ask | None) -> Reached:
+    section = read(kind.section, {"engine": kind.name, **wanted.table}, "URL")
+    engine = kind.open(section)
+    try:
+        engine.health.ping()
+        identity = engine.health.identity()
+    except (NoConnectionLeft, NoAnswer) as error:
+        return Reached(kind, section, engine, error)
+    except OtherEngine as error:
+        engine.health.close()
+        if not error.engine:
+            raise
+        return _dialled(wanted, family(error.engine), ask)
+    except LoginRefused as error:
+        engine.health.close()
+        if ask is None or wanted.addresses.no_password not in str(error):
+            raise
+        os.environ[kind.password_variable] = ask(f"Password of {section.user}")
+        return _dialled(wanted, kind, None)
+    if identity.pooled:
+        raise ConfigError(POOLED)
+    _require_known(kind.name, identity.version)
+    return Reached(kind, section, engine)
+
+
+def _require_known(engine: str, version: str) -> None:
+    """Raises ConfigError for a version before the oldest that the catalogue knows."""
+    try:
+        oldest = min(row.since for row in load(engine).rows)
+    except NotFound:
+        return
+    if version_of(version) < oldest:
+        known = ".".join(map(str, oldest))
+        raise ConfigError(
+            f"{engine} {version} is too old to be judged: {known} and later are known; upgrade the server"
+        )

@@ -1,0 +1,39 @@
+"""What a URL names."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.common.address import Addresses, Table, parsed, system_authorities
+from lutra_agent.errors import ConfigError
+
+PORT = 6379
+OPTIONS = ("unix_socket", "socket", "ssl_ca_certs", "cacert")
+ENCRYPTED = ("rediss", "valkeys")
+
+
+def table(address: str) -> Table:
+    """The number of a database does not matter: a server is looked at as a whole.
+
+    Whoever names a scheme without TLS sends the password as the server's own client does.
+    """
+    url = parsed(address, OPTIONS)
+    socket = url.options.get("unix_socket") or url.options.get("socket")
+    authority = url.options.get("ssl_ca_certs") or url.options.get("cacert")
+    found: Table = {"host": socket or url.host or "127.0.0.1", "port": url.port or PORT, "user": url.user or "default"}
+    if url.scheme in ENCRYPTED:
+        return {**found, "tls_ca": authority or system_authorities()}
+    if authority:
+        raise ConfigError(f"{address}: an authority needs an encrypted connection: {url.scheme}s://")
+    return {**found, "password_in_clear": True}
+
+
+WORDS = {
+    " on -@all resetkeys": "",
+    " +config|set": "",
+    "database.tls_ca": "ssl_ca_certs=FILE in the URL",
+    "database.host": "?socket=FILE in the URL",
+    "# config_file": "# in the server's own configuration file, which CONFIG REWRITE writes as well",
+}
+"""An agent has an account of its own, with its rights alone. Whoever looks has another's, which loses none."""
+NO_PASSWORD = "NOAUTH"  # noqa: S105
+REDIS = Addresses(("redis://", "rediss://"), table, NO_PASSWORD, WORDS)
+VALKEY = Addresses(("valkey://", "valkeys://"), table, NO_PASSWORD, WORDS)
