@@ -15,7 +15,7 @@ from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
 from lutra_agent.engines.common.place import Place
-from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.runtime.recorded_progress import RecordedProgress
@@ -41,7 +41,7 @@ HOST = Host(memory_bytes=8 << 30, cores=4)
 
 
 @dataclass
-class FakeEngine:
+class FakeEngine(Backing, Activation):
     """`breaks` says whether a server with this file starts; `file` is the settings file, kept on disk as well.
 
     `coming_up` says of one that is not up that it runs all the same. `here` says whether it is known to run on this
@@ -76,8 +76,7 @@ class FakeEngine:
     scope: Scope = "server"
     peak_connections: int = 0
     rounds: bool = False
-    keeps_file: bool = True
-    reads_file_at_start_alone: bool = False
+    read_at_start_alone: bool = False
     held_while_down: frozenset[str] = frozenset()
     host: FakeHost | None = None
     here: bool = True
@@ -91,6 +90,14 @@ class FakeEngine:
         self.catalogue = self.family
 
     @property
+    def backing(self) -> Backing:
+        return self
+
+    @property
+    def activation(self) -> Activation:
+        return self
+
+    @property
     def pid_file(self) -> Path:
         """There while the server runs, and after a crash."""
         return self.path.with_name("server.pid")
@@ -102,7 +109,7 @@ class FakeEngine:
 
     @property
     def file(self) -> dict[str, str]:
-        return self.file_says(self.path.read_bytes())
+        return self.says(self.path.read_bytes())
 
     def ping(self) -> None:
         if not self.up:
@@ -168,9 +175,6 @@ class FakeEngine:
             raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, "pg_reload_conf(): permission denied")
         self.take_file(restarted=False)
 
-    def before_restart(self) -> None:
-        """A restart loses nothing."""
-
     def settings_file(self) -> Path | None:
         self.ping()
         return self.path if self.here else None
@@ -183,7 +187,7 @@ class FakeEngine:
         lines = [f"{name} = '{text}'" for name, text in texts.items() if text is not None]
         return "".join(f"{line}\n" for line in [*kept, *lines]).encode()
 
-    def file_says(self, content: bytes) -> dict[str, str]:
+    def says(self, content: bytes) -> dict[str, str]:
         return dict(re.findall(r"^(\w+) = '(.*)'$", content.decode(), re.MULTILINE))
 
     def place(self) -> Place:

@@ -25,7 +25,8 @@ from lutra_agent.errors import (
 from lutra_agent.state.store import State
 
 POLL_S = 0.1
-SETTLE_S = 5.0
+LOOKS = 50
+"""How often what takes effect later is looked at within its time: each 0.1 s of a server's 5 s, a remote API rarely."""
 UNTOUCHED = "was not restarted"
 
 log = logging.getLogger(__name__)
@@ -141,11 +142,11 @@ class ServerControl:
             return True
         return not runs
 
-    def poll_until_empty(self, left: Callable[[], list[str]]) -> list[str]:
-        """What `left` still returns after SETTLE_S: a reload is asynchronous."""
-        deadline = self._clock.monotonic() + SETTLE_S
+    def poll_until_empty(self, left: Callable[[], list[str]], within_s: float) -> list[str]:
+        """What `left` still returns after `within_s` seconds: what takes effect may do so later."""
+        deadline = self._clock.monotonic() + within_s
         while (found := left()) and self._clock.monotonic() <= deadline:
-            self._clock.sleep(POLL_S)
+            self._clock.sleep(within_s / LOOKS)
         return found
 
     def runs(self, data_dir: Path | None) -> bool:
