@@ -104,7 +104,7 @@ class Directed:
         return None if record is None else record.outcome
 
     def active(self) -> dict[str, str]:
-        own = {n: s.value for n, s in self.engine.settings.items()}
+        own = self.engine.active()
         return own if self.engine.host is None else {**own, **self.engine.host.active()}
 
     @property

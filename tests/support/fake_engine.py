@@ -111,6 +111,9 @@ class FakeEngine(Backing, Activation):
     def file(self) -> dict[str, str]:
         return self.says(self.path.read_bytes())
 
+    def active(self) -> dict[str, str]:
+        return {n: s.value for n, s in self.settings.items()}
+
     def ping(self) -> None:
         if not self.up:
             raise (ServerStarting if self.coming_up else DatabaseUnavailable)("connection refused")
