@@ -27,6 +27,7 @@ from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, span
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_agent.state.store import State
 from lutra_models.catalog import meet
@@ -70,7 +71,8 @@ class Subject:
     def executor_over(self, engine: Engine) -> DirectiveExecutor:
         """One run of the agent over this folder."""
         bounds = Bounds("lab", False, 0.8, durability=True, driver=True, by_catalogue=False)
-        return DirectiveExecutor(engine, self.state, self.control, self.clock, self.read_server, lambda: bounds)
+        store = ChangeStore(self.state)
+        return DirectiveExecutor(engine, self.state, store, self.control, self.clock, self.read_server, lambda: bounds)
 
     def read_server(self) -> Server:
         return self.engine.server(HOST)

@@ -19,6 +19,7 @@ from lutra_agent.engines.common.source import Activation, Backing, Permissions, 
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.runtime.recorded_progress import RecordedProgress
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet
 from lutra_models.catalog.statements import Step, renderer
@@ -258,7 +259,7 @@ class FakeControl(ServerControl):
 
     def __init__(self, engine: FakeEngine, clock: Clock, allowed: bool = True, state: State | None = None) -> None:
         command = ("restart",) if allowed else ()
-        progress = RecordedProgress(state) if state else None
+        progress = RecordedProgress(ChangeStore(state)) if state else None
         super().__init__(RestartConfig(command, ("start",)), engine, clock, state, progress=progress)
         self.fake = engine
         self.restarts = 0

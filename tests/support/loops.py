@@ -21,6 +21,7 @@ from lutra_agent.reporting.service_link import News, ServiceLink
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import Loop
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.ending import Level
 from lutra_models.guardrails import Guardrail
@@ -169,7 +170,8 @@ def bench(
     state, line, driver = State(folder / "state"), line or Line(clock), FakeDriver(clock, engine)
     kind = MortalControl if isinstance(engine, MortalEngine) else FakeControl
     control, probe = kind(engine, clock, state=state), FakeProbe(folder)
-    database = LocalDatabase(_config(folder, mode, with_driver, guarding), clock, engine.opened, state, control, probe)
+    config, changes = _config(folder, mode, with_driver, guarding), ChangeStore(state)
+    database = LocalDatabase(config, clock, engine.opened, state, changes, control, probe)
     spool = Spool(folder / "spool")
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
     reports = Reports("host.example", spool, state, clock, lambda: AgentStatus(mode=mode))

@@ -30,6 +30,7 @@ from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import LONGEST_PROBLEM, Loop
 from lutra_agent.runtime.recorded_progress import RecordedProgress
 from lutra_agent.runtime.signals import DeferredSignals, SignalDeferral
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 
 
@@ -37,9 +38,10 @@ def local_database(config: Config, clock: Clock, engine: Engine | None = None) -
     """Dials nothing yet. Raises ConfigError for an unknown engine, and for a state folder of another account."""
     engine = _on_host(config, engine or family(config.database.engine).open(config.database))
     state = State(config.agent.state_dir)
-    progress = RecordedProgress(state)
+    changes = ChangeStore(state)
+    progress = RecordedProgress(changes)
     control = ServerControl(config.restart, engine.health, clock, state, password_variables(), progress=progress)
-    return LocalDatabase(config, clock, engine, state, control, HostProbe(programs=engine.health.programs))
+    return LocalDatabase(config, clock, engine, state, changes, control, HostProbe(programs=engine.health.programs))
 
 
 def _on_host(config: Config, engine: Engine) -> Engine:

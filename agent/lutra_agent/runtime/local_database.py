@@ -29,7 +29,14 @@ class LocalDatabase:
     """The engine, its host, the commands that control it, and the state folder."""
 
     def __init__(
-        self, config: Config, clock: Clock, engine: Engine, state: State, control: ServerControl, probe: HostProbe
+        self,
+        config: Config,
+        clock: Clock,
+        engine: Engine,
+        state: State,
+        changes: ChangeStore,
+        control: ServerControl,
+        probe: HostProbe,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -37,11 +44,11 @@ class LocalDatabase:
         self.state = state
         self.control = control
         self.probe = probe
-        self.changes = ChangeStore(state)
+        self.changes = changes
         self._peak = PeakConnections(state)
         self._others = OthersMemory(state)
         self.rules = ServiceRules(state, config.guard)
-        self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
+        self.monitor = GuardrailMonitor(state, changes, self.rules.guardrails, config.guard)
         self.doubt = ""
         """What of this host is not known to be the server's, and the way out."""
         self.unreadable: tuple[str, ...] = ()
@@ -49,7 +56,7 @@ class LocalDatabase:
         self.settings_read = True
         """Whether the settings of the server that was given last are those of that moment."""
         self._last: Server | None = None
-        self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
+        self.executor = DirectiveExecutor(engine, state, changes, control, clock, self.read_server, self.bounds)
 
     @property
     def problems(self) -> tuple[str, ...]:
