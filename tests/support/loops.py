@@ -27,7 +27,7 @@ from lutra_models.ending import Level
 from lutra_models.guardrails import Guardrail
 from lutra_models.history import Mode
 from lutra_models.server import Host
-from lutra_models.wire import AgentStatus, Directive, EndedEarly, Outcome, Receipt, Report, Rules
+from lutra_models.wire import Directive, EndedEarly, Outcome, Receipt, Report, Rules
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoSignals
@@ -174,7 +174,7 @@ def bench(
     database = LocalDatabase(config, clock, engine.opened, state, changes, control, probe)
     spool = Spool(folder / "spool")
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
-    reports = Reports("host.example", spool, state, clock, lambda: AgentStatus(mode=mode))
+    reports = Reports("host.example", spool, state, clock)
     measure = Measure(engine, probe, clock, lambda: Place(os.getpid()) if engine.here else Place())
     loads = {"few": FakeDriver(clock, engine, clients=2), "many": FakeDriver(clock, engine, clients=16)}
     lab: tuple[Any, ...] = (driver, NoSignals(), loads) if with_driver else (None, NoSignals())
