@@ -27,6 +27,7 @@ from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, span
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_agent.state.store import State
 from lutra_models.catalog import meet
@@ -35,7 +36,7 @@ from lutra_models.server import Host, Server
 from lutra_models.wire import Directive, Outcome
 
 from tests.support.fake_clock import START
-from tests.support.source_conformance import Kept, SourceConformance
+from tests.support.source_conformance import BackingConformance, Kept, SourceConformance
 from tests.support.waiting import until
 
 HOST = Host(memory_bytes=8 << 30, cores=4)
@@ -70,7 +71,8 @@ class Subject:
     def executor_over(self, engine: Engine) -> DirectiveExecutor:
         """One run of the agent over this folder."""
         bounds = Bounds("lab", False, 0.8, durability=True, driver=True, by_catalogue=False)
-        return DirectiveExecutor(engine, self.state, self.control, self.clock, self.read_server, lambda: bounds)
+        store = ChangeStore(self.state)
+        return DirectiveExecutor(engine, self.state, store, self.control, self.clock, self.read_server, lambda: bounds)
 
     def read_server(self) -> Server:
         return self.engine.server(HOST)
@@ -100,10 +102,20 @@ class Subject:
         read = meet(server).values
         return {n: read[n] for n in names}
 
-    def file(self) -> bytes | None:
-        path = self.engine.own.settings_file()
+    @property
+    def path(self) -> Path | None:
+        """Of the settings file; None where the server's own source has none. Fails where it is not known."""
+        backing = self.engine.own.backing
+        if backing is None:
+            return None
+        path = backing.settings_file()
         assert path is not None
-        return path.read_bytes() if path.exists() else None
+        return path
+
+    def file(self) -> bytes | None:
+        """None also where the source has none."""
+        path = self.path
+        return path.read_bytes() if path is not None and path.exists() else None
 
 
 def ran_with(state: State, server: Server, settings: Mapping[str, Any]) -> None:
@@ -260,7 +272,9 @@ class ChangeConformance:
         until(lambda: subject.active(wanted) == wanted)
 
 
-class EngineConformance(HealthConformance, TelemetryConformance, OwnSourceConformance, ChangeConformance):
+class EngineConformance(
+    HealthConformance, TelemetryConformance, OwnSourceConformance, BackingConformance, ChangeConformance
+):
     """Derive, and give the fixture `subject`."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,8 @@ class Directed:
 
     def executor(self) -> DirectiveExecutor:
         """Another run of the agent over the same folder."""
-        return DirectiveExecutor(
-            self.engine.opened, self.state, self.control, self.clock, lambda: self.engine.server(self.host), self.bounds
-        )
+        store, read = ChangeStore(self.state), partial(self.engine.server, self.host)
+        return DirectiveExecutor(self.engine.opened, self.state, store, self.control, self.clock, read, self.bounds)
 
     def confirm(self) -> None:
         """Its windows were good, and nobody watches it any more."""
@@ -104,7 +104,7 @@ class Directed:
         return None if record is None else record.outcome
 
     def active(self) -> dict[str, str]:
-        own = {n: s.value for n, s in self.engine.settings.items()}
+        own = self.engine.active()
         return own if self.engine.host is None else {**own, **self.engine.host.active()}
 
     @property

@@ -15,10 +15,11 @@ from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
 from lutra_agent.engines.common.place import Place
-from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.runtime.recorded_progress import RecordedProgress
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet
 from lutra_models.catalog.statements import Step, renderer
@@ -41,7 +42,7 @@ HOST = Host(memory_bytes=8 << 30, cores=4)
 
 
 @dataclass
-class FakeEngine:
+class FakeEngine(Backing, Activation):
     """`breaks` says whether a server with this file starts; `file` is the settings file, kept on disk as well.
 
     `coming_up` says of one that is not up that it runs all the same. `here` says whether it is known to run on this
@@ -76,8 +77,7 @@ class FakeEngine:
     scope: Scope = "server"
     peak_connections: int = 0
     rounds: bool = False
-    keeps_file: bool = True
-    reads_file_at_start_alone: bool = False
+    read_at_start_alone: bool = False
     held_while_down: frozenset[str] = frozenset()
     host: FakeHost | None = None
     here: bool = True
@@ -91,6 +91,14 @@ class FakeEngine:
         self.catalogue = self.family
 
     @property
+    def backing(self) -> Backing:
+        return self
+
+    @property
+    def activation(self) -> Activation:
+        return self
+
+    @property
     def pid_file(self) -> Path:
         """There while the server runs, and after a crash."""
         return self.path.with_name("server.pid")
@@ -102,7 +110,10 @@ class FakeEngine:
 
     @property
     def file(self) -> dict[str, str]:
-        return self.file_says(self.path.read_bytes())
+        return self.says(self.path.read_bytes())
+
+    def active(self) -> dict[str, str]:
+        return {n: s.value for n, s in self.settings.items()}
 
     def ping(self) -> None:
         if not self.up:
@@ -168,9 +179,6 @@ class FakeEngine:
             raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, "pg_reload_conf(): permission denied")
         self.take_file(restarted=False)
 
-    def before_restart(self) -> None:
-        """A restart loses nothing."""
-
     def settings_file(self) -> Path | None:
         self.ping()
         return self.path if self.here else None
@@ -183,7 +191,7 @@ class FakeEngine:
         lines = [f"{name} = '{text}'" for name, text in texts.items() if text is not None]
         return "".join(f"{line}\n" for line in [*kept, *lines]).encode()
 
-    def file_says(self, content: bytes) -> dict[str, str]:
+    def says(self, content: bytes) -> dict[str, str]:
         return dict(re.findall(r"^(\w+) = '(.*)'$", content.decode(), re.MULTILINE))
 
     def place(self) -> Place:
@@ -251,7 +259,7 @@ class FakeControl(ServerControl):
 
     def __init__(self, engine: FakeEngine, clock: Clock, allowed: bool = True, state: State | None = None) -> None:
         command = ("restart",) if allowed else ()
-        progress = RecordedProgress(state) if state else None
+        progress = RecordedProgress(ChangeStore(state)) if state else None
         super().__init__(RestartConfig(command, ("start",)), engine, clock, state, progress=progress)
         self.fake = engine
         self.restarts = 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_models.catalog import Change, files, rows
 from lutra_models.catalog.statements import Renderer, Step, renderers
@@ -47,7 +47,7 @@ def described() -> Iterator[None]:
 
 
 @dataclass
-class FakeHost:
+class FakeHost(Backing, Activation):
     """What `settings` say is active. The server makes active at its start what waits for that.
 
     `needs_server` says of it that it asks the server, and whether that answers; without a `path` it keeps no file.
@@ -67,17 +67,21 @@ class FakeHost:
     catalogue: str = "fake_host"
     scope: Scope = "host"
     rounds: bool = False
-    keeps_file: bool = field(init=False)
-    reads_file_at_start_alone: bool = False
+    read_at_start_alone: bool = False
     held_while_down: frozenset[str] = frozenset()
 
-    def __post_init__(self) -> None:
-        self.keeps_file = self.path is not None
+    @property
+    def backing(self) -> Backing | None:
+        return None if self.path is None else self
+
+    @property
+    def activation(self) -> Activation:
+        return self
 
     @property
     def file(self) -> dict[str, str]:
         there = self.path is not None and self.path.exists()
-        return self.file_says(self.path.read_bytes()) if self.path is not None and there else {}
+        return self.says(self.path.read_bytes()) if self.path is not None and there else {}
 
     def active(self) -> dict[str, str]:
         return {n: s.value for n, s in self.settings.items()}
@@ -114,9 +118,6 @@ class FakeHost:
         if self.path is not None:
             self._take(self.file, "restart")
 
-    def before_restart(self) -> None:
-        """A restart loses nothing."""
-
     def settings_file(self) -> Path | None:
         return self.path
 
@@ -124,10 +125,10 @@ class FakeHost:
         return self.path
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        said = {**self.file_says(content), **texts}
+        said = {**self.says(content), **texts}
         return "".join(f"{n} = '{t}'\n" for n, t in said.items() if t is not None).encode()
 
-    def file_says(self, content: bytes) -> dict[str, str]:
+    def says(self, content: bytes) -> dict[str, str]:
         return dict(re.findall(r"^(\w+) = '(.*)'$", content.decode(), re.MULTILINE))
 
     def _write(self, name: str, text: str | None) -> None:

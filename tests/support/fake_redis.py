@@ -20,6 +20,7 @@ from lutra_agent.engines.redis.sources.source import RedisSource
 from lutra_agent.engines.redis.telemetry.telemetry import RedisTelemetry
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.runtime.recorded_progress import RecordedProgress
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.server import Host, Server
 
@@ -123,7 +124,7 @@ class FakeRedis:
 class FakeRedisControl(ServerControl):
     def __init__(self, fake: FakeRedis, health: RedisHealth, clock: FakeClock, state: State) -> None:
         commands = RestartConfig(("restart",), ("start",))
-        super().__init__(commands, health, clock, state, progress=RecordedProgress(state))
+        super().__init__(commands, health, clock, state, progress=RecordedProgress(ChangeStore(state)))
         self.fake, self.restarts = fake, 0
 
     def _run(self, command: Sequence[str]) -> tuple[int | str, str]:

@@ -54,7 +54,7 @@ class Scene:
     def remember(self) -> None:
         """This is the configuration to come back to."""
         self.before, self.file = self.subject.kept_settings(), self.subject.file()
-        self.path = self.subject.engine.own.settings_file()
+        self.path = self.subject.path
         self.subject.engine.health.close()
 
     def ran_with(self, settings: Mapping[str, Any]) -> None:

@@ -21,12 +21,13 @@ from lutra_agent.reporting.service_link import News, ServiceLink
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import Loop
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.ending import Level
 from lutra_models.guardrails import Guardrail
 from lutra_models.history import Mode
 from lutra_models.server import Host
-from lutra_models.wire import AgentStatus, Directive, EndedEarly, Outcome, Receipt, Report, Rules
+from lutra_models.wire import Directive, EndedEarly, Outcome, Receipt, Report, Rules
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoSignals
@@ -169,10 +170,11 @@ def bench(
     state, line, driver = State(folder / "state"), line or Line(clock), FakeDriver(clock, engine)
     kind = MortalControl if isinstance(engine, MortalEngine) else FakeControl
     control, probe = kind(engine, clock, state=state), FakeProbe(folder)
-    database = LocalDatabase(_config(folder, mode, with_driver, guarding), clock, engine.opened, state, control, probe)
+    config, changes = _config(folder, mode, with_driver, guarding), ChangeStore(state)
+    database = LocalDatabase(config, clock, engine.opened, state, changes, control, probe)
     spool = Spool(folder / "spool")
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
-    reports = Reports("host.example", spool, state, clock, lambda: AgentStatus(mode=mode))
+    reports = Reports("host.example", spool, state, clock)
     measure = Measure(engine, probe, clock, lambda: Place(os.getpid()) if engine.here else Place())
     loads = {"few": FakeDriver(clock, engine, clients=2), "many": FakeDriver(clock, engine, clients=16)}
     lab: tuple[Any, ...] = (driver, NoSignals(), loads) if with_driver else (None, NoSignals())

@@ -1,6 +1,7 @@
 """What every setting source must do, the server's own and any other.
 
-A test class derives from SourceConformance and gives the fixture `kept`.
+A test class derives from SourceConformance, and from BackingConformance where the source has a file; it gives the
+fixture `kept`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from lutra_agent.engines.common.source import SettingSource
+from lutra_agent.engines.common.source import Backing, SettingSource
 from lutra_models.catalog import LiveSettings, load
 from lutra_models.server import Host, Server
 
@@ -34,30 +35,39 @@ class Kept:
         return LiveSettings(server, load(self.source.catalogue))
 
     @property
+    def backing(self) -> Backing:
+        assert self.source.backing is not None
+        return self.source.backing
+
+    @property
     def content(self) -> bytes:
-        path = self.source.settings_file()
+        path = self.backing.settings_file()
         return path.read_bytes() if path is not None and path.exists() else b""
+
+    @property
+    def said(self) -> Mapping[str, str]:
+        return self.backing.says(self.content)
 
     def texts(self) -> dict[str, str | None]:
         return {name: setting.persisted for name, setting in self.source.read().items()}
 
     def settles_at(self, wanted: Mapping[str, Any]) -> bool:
         """A reload is asynchronous on some servers."""
-        return until(lambda: self.live.values.restrict(wanted) == wanted)
+        return until(lambda: self.source.activation.settled() and self.live.values.restrict(wanted) == wanted)
 
     @contextmanager
     def changed(self) -> Iterator[None]:
         """With the new values made active by the source's own steps, and undone by them afterwards."""
         before, changes = self.source.read(), self.live.changes(self.new)
         self.source.execute([step for c in changes for step in self.source.plan(c, restart=False)])
-        self.source.reload()
+        self.source.activation.reload()
         try:
             yield
         finally:
             old = ((c.name, before[c.name]) for c in reversed(changes))
             undo = [step for n, s in old for step in self.source.undo(n, s.persisted, s.value, restart=False)]
             self.source.execute(undo)
-            self.source.reload()
+            self.source.activation.reload()
 
 
 class SourceConformance:
@@ -78,15 +88,12 @@ class SourceConformance:
         assert permissions.may_reload
 
     def test_its_steps_make_values_active_and_kept_and_its_undo_takes_them_back(self, kept: Kept) -> None:
-        old, texts, said = kept.live.values.restrict(kept.new), kept.texts(), kept.source.file_says(kept.content)
+        old, texts = kept.live.values.restrict(kept.new), kept.texts()
         with kept.changed():
             assert kept.settles_at(kept.new)
             assert all(kept.source.read()[name].persisted is not None for name in kept.new)
-            if kept.source.keeps_file:
-                assert set(kept.new) <= set(kept.source.file_says(kept.content))
         assert kept.settles_at(old)
         assert kept.texts() == texts
-        assert kept.source.file_says(kept.content) == said
 
     def test_a_step_names_its_setting_and_shows_what_it_does(self, kept: Kept) -> None:
         for change in kept.live.changes(kept.new):
@@ -94,10 +101,18 @@ class SourceConformance:
             assert {step.setting for step in steps} == {change.name}
             assert all(change.name in step.text for step in steps)
 
+
+class BackingConformance:
+    def test_its_file_says_what_its_steps_changed_and_what_its_undo_took_back(self, kept: Kept) -> None:
+        said = kept.said
+        with kept.changed():
+            assert kept.settles_at(kept.new)
+            assert set(kept.new) <= set(kept.said)
+        assert kept.said == said
+
     def test_a_rewritten_file_says_the_new_texts_and_says_the_others_as_before(self, kept: Kept) -> None:
-        source, content = kept.source, kept.content
-        before, texts = dict(source.file_says(content)), {n: str(v) for n, v in kept.new.items()}
-        rewritten = source.rewritten(content, texts)
-        assert source.file_says(rewritten) == {**before, **texts}
-        restored = source.rewritten(rewritten, {n: before.get(n) for n in texts})
-        assert source.file_says(restored) == before
+        backing, before, texts = kept.backing, dict(kept.said), {n: str(v) for n, v in kept.new.items()}
+        rewritten = backing.rewritten(kept.content, texts)
+        assert backing.says(rewritten) == {**before, **texts}
+        restored = backing.rewritten(rewritten, {n: before.get(n) for n in texts})
+        assert backing.says(restored) == before

@@ -24,9 +24,8 @@ from lutra_agent.admission.past_configurations import (
 )
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.source import SettingSource
-from lutra_agent.engines.common.sources import by_source, permissions
+from lutra_agent.engines.common.sources import by_source, lacks_copy, permissions
 from lutra_agent.errors import ApplyRefused, Deferred
-from lutra_agent.files.saved_file import save_file
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS
 
 REMEDY = "agent.ranges = 'server' in the agent's own file allows every value that the server accepts"
@@ -160,8 +159,7 @@ def require_able(plan: Plan, sources: Sequence[SettingSource], control: ServerCo
         raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, f"the agent may not change this: {what}. {how}")
     if plan.restart and not control.may_restart:
         raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, "restart.command is not configured")
-    kept = (s for s, _ in by_source(sources, plan.names) if s.keeps_file)
-    if plan.restart and any(save_file(s.settings_file()) is None for s in kept):
+    if plan.restart and lacks_copy(s for s, _ in by_source(sources, plan.names)):
         message = (
             "a restart needs a copy to restore: the agent's account must be able to read and write the settings file"
         )

@@ -10,10 +10,10 @@ from lutra_models.errors import ApplyCode
 from lutra_models.server import Server
 
 from lutra_agent.admission.preconditions import Plan
-from lutra_agent.changes.verify import differences_from_target
+from lutra_agent.changes.verify import differences_from_target, require_settled, settle_s
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.sources import source_of, steps_by_source
+from lutra_agent.engines.common.sources import by_source, source_of, steps_by_source
 from lutra_agent.errors import (
     ApplyRefused,
     CollectionFailed,
@@ -68,7 +68,7 @@ class Applier:
         try:
             self._execute(plan, steps)
             if plan.restart:
-                self._engine.own.before_restart()
+                self._engine.own.activation.before_restart()
                 restarting()
                 self._control.restart()
             return self._verify(plan)
@@ -89,7 +89,8 @@ class Applier:
             source.execute(own)
         for source, _ in reversed(parts):
             if not (plan.restart and source is self._engine.own):
-                source.reload()
+                source.activation.reload()
+        require_settled(self._control, [source for source, _ in parts])
 
     def _verify(self, plan: Plan) -> str:
         rounded: list[str] = []
@@ -100,7 +101,8 @@ class Applier:
             unmet, rounded = differences_from_target(plan.target, plan.names, server, self._engine.sources)
             return unmet
 
-        if unmet := self._control.poll_until_empty(left):
+        concerned = [source for source, _ in by_source(self._engine.sources, plan.names)]
+        if unmet := self._control.poll_until_empty(left, settle_s(concerned)):
             raise ApplyFailed(ApplyCode.NOT_ACTIVE_AFTER_APPLY, "; ".join(unmet))
         return "; ".join(rounded)
 

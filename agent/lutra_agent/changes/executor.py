@@ -54,6 +54,7 @@ class DirectiveExecutor:
         self,
         engine: Engine,
         state: State,
+        changes: ChangeStore,
         control: ServerControl,
         clock: Clock,
         read_server: Callable[[], Server],
@@ -67,7 +68,7 @@ class DirectiveExecutor:
         self._bounds = bounds
         self._applier = Applier(engine, control, read_server)
         self._outcomes = Outcomes(clock, read_server)
-        self._changes = ChangeStore(state)
+        self._changes = changes
 
     def execute(self, directive: Directive) -> Outcome:
         """The real outcome, whatever a server, a file or an operator does. Raises Deferred."""

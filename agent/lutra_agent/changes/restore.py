@@ -104,8 +104,9 @@ class _Restore:
         try:
             require_same_server(self.engine, self.before)
         except ApplyRefused:
-            if self._own.names:
-                self._own.lines(up=True)
+            own = self._own
+            if own.names and own.file is not None:
+                own.file.lines(up=True)
             raise
 
     def _online(self) -> None:
@@ -115,7 +116,7 @@ class _Restore:
             raise prevented
         wanted = refused or (self.restart and not is_restored(self.engine, self.before, self.names))
         if wanted and not self.control.progress.restarted:
-            self.engine.own.before_restart()
+            self.engine.own.activation.before_restart()
             self.control.progress.note("started")
             self.control.restart()
             self.control.progress.note("restarted")
@@ -125,32 +126,35 @@ class _Restore:
         prevented = self._others(up=False)
         self.control.require_not_held()
         own = self._own
-        if own.source.keeps_file and own.snapshot.file is None and (own.names or not self.names):
+        if own.lacks_file and (own.names or not self.names):
             raise DidNotStart(NOT_OURS)
-        restarted = self._start(own)
+        given = own.before_the_start(self.restart, everything=not self.names)
+        restarted = self._start(own) and given
         if prevented is not None:
             raise prevented
         if restarted:
             self.control.progress.note("restarted")
-        if own.names and not (own.source.keeps_file and own.source.held_while_down.isdisjoint(own.names)):
+        if own.names and not (given and own.complete_at_start):
             own.by_steps(self.restart, may_restart=False)
         self._verify(just_read=restarted)
 
     def _start(self, own: SourceRestore) -> bool:
-        """Whether the server came up from the restored file."""
+        """Whether the server came up from the restored file, where it has one."""
+        file, folder = own.file, own.snapshot.data_dir
+        if file is None:
+            return self.control.start_or_wait(folder)
         if self.names:
-            own.lines(up=False)
+            file.lines(up=False)
         else:
-            own.whole_file(up=False)
+            file.whole(up=False)
         log.warning("restored the settings files; starting the server")
-        folder = own.snapshot.data_dir
         try:
-            return self.control.start_or_wait(folder, hangs=lambda: own.whole_file(up=False))
+            return self.control.start_or_wait(folder, hangs=lambda: file.whole(up=False))
         except DidNotStart as error:
-            if not self.control.progress.started or own.is_whole(up=False) or self.control.runs(folder):
+            if not self.control.progress.started or file.is_whole(up=False) or self.control.runs(folder):
                 raise
             log.error("%s: restoring the whole file", error)
-            own.whole_file(up=False)
+            file.whole(up=False)
             return self.control.start_or_wait(folder)
 
     def _others(self, up: bool) -> ApplyRefused | DatabaseUnavailable | None:
@@ -188,4 +192,6 @@ class _Restore:
     def _parts(self) -> list[SourceRestore]:
         """One for each source that has a snapshot, the server's own first."""
         found = [(s, self.before[s.name]) for s in self.engine.sources if s.name in self.before]
-        return [SourceRestore(s, before, [n for n in self.names if n in before.texts]) for s, before in found]
+        return [
+            SourceRestore(self.control, s, before, [n for n in self.names if n in before.texts]) for s, before in found
+        ]

@@ -12,7 +12,6 @@ from lutra_models.server import SERVER, Server
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.common.sources import by_source, source_of
-from lutra_agent.files.saved_file import save_file
 from lutra_agent.state.snapshot import (
     BASELINE,
     Snapshot,
@@ -36,7 +35,7 @@ def take_snapshots(engine: Engine, server: Server) -> Snapshots:
 def _taken(engine: Engine, source: SettingSource, server: Server, names: Sequence[str]) -> Snapshot:
     texts = {n: server.settings[n].persisted for n in names}
     active = {n: server.settings[n].value for n in names}
-    file = save_file(source.settings_file())
+    file = None if source.backing is None else source.backing.save()
     if source.name != SERVER:
         return Snapshot(texts, active, file)
     folder = engine.health.place().folder

@@ -24,6 +24,25 @@ ANY_HOST = Host(memory_bytes=1, cores=1)
 log = logging.getLogger(__name__)
 
 
+def settle_s(sources: Iterable[SettingSource]) -> float:
+    """Seconds until values that these sources were given are active, or are not."""
+    return max((s.activation.settle_s for s in sources), default=0.0)
+
+
+def require_settled(control: ServerControl, sources: Sequence[SettingSource]) -> None:
+    """Wait until no value changes by itself any more. Raises ApplyRefused for the sources where one still may.
+
+    Raises DatabaseUnavailable and CollectionFailed.
+    """
+    if left := control.poll_until_empty(lambda: _unsettled(sources), settle_s(sources)):
+        message = f"still in progress after {settle_s(sources):g} s: {', '.join(left)}"
+        raise ApplyRefused(ApplyCode.NOT_ACTIVE_AFTER_APPLY, message)
+
+
+def _unsettled(sources: Iterable[SettingSource]) -> list[str]:
+    return [s.name for s in sources if not s.activation.settled()]
+
+
 def differences_from_target(
     target: Mapping[str, Value], names: Iterable[str], server: Server, sources: Sequence[SettingSource]
 ) -> tuple[list[str], list[str]]:
@@ -46,7 +65,7 @@ def differences_from_target(
             unmet.append(f"{name} is overridden by {setting.shadowed}")
         elif active[name] == wanted or own_choice:
             continue
-        elif source_of(sources, name).rounds and not isinstance(wanted, str):
+        elif source_of(sources, name).activation.rounds and not isinstance(wanted, str):
             rounded.append(difference)
         else:
             unmet.append(difference)
@@ -78,7 +97,8 @@ def verify_restored(
             if n in snapshot.texts and n in live.server.settings and not found.holds(source, n)
         ]
 
-    found = control.poll_until_empty(left)
+    concerned = [s for s, snapshot in _kept(engine, before) if not snapshot.texts.keys().isdisjoint(names)]
+    found = control.poll_until_empty(left, settle_s(concerned))
     if unreadable:  # there is nothing more that the agent could do
         log.error("the settings cannot be read after the restore: %s", unreadable)
     elif found:
@@ -125,7 +145,7 @@ class _Restored:
     def holds(self, source: SettingSource, name: str) -> bool:
         setting, text = self.live.server.settings[name], self.before[source.name].texts[name]
         own = source.name == SERVER
-        rounds = source.rounds and (self.just_read or not own)
+        rounds = source.activation.rounds and (self.just_read or not own)
         answered = rounds and setting.kind in ("integer", "real") and not setting.pending_restart
         if setting.persisted != text and not (answered and None not in (setting.persisted, text)):
             return False

@@ -16,7 +16,7 @@ from pathlib import Path
 from lutra_models.catalog import load
 from lutra_models.errors import ApplyCode
 
-from lutra_agent.engines.common.source import SettingSource
+from lutra_agent.engines.common.source import Backing, SettingSource
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_agent.files.accounts import ROOT, acting_for, owner_of
 from lutra_agent.files.atomic import read_regular
@@ -46,8 +46,9 @@ def _vetted(source: SettingSource, snapshot: Snapshot, data_dir: Path | None) ->
         log.warning("not restored, because the catalogue does not have these settings or values: %s", ", ".join(odd))
     texts, active = {n: snapshot.texts[n] for n in names}, {n: snapshot.active[n] for n in names}
     found = replace(snapshot, texts=texts, active=active, data_dir=data_dir or snapshot.data_dir)
-    path = _settings_file(source, data_dir) if source.keeps_file else None
-    return replace(found, file=None if path is None else _file(source, found, path))
+    backing = source.backing
+    path = None if backing is None else _settings_file(backing, data_dir)
+    return replace(found, file=None if backing is None or path is None else _file(backing, found, path))
 
 
 def _plain(snapshot: Snapshot, name: str) -> bool:
@@ -55,10 +56,10 @@ def _plain(snapshot: Snapshot, name: str) -> bool:
     return all(VALUE.fullmatch(text) for text in texts)
 
 
-def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
-    configured = source.settings_file_in(data_dir)
+def _settings_file(backing: Backing, data_dir: Path | None) -> Path | None:
+    configured = backing.settings_file_in(data_dir)
     try:
-        path = source.settings_file()
+        path = backing.settings_file()
     except DatabaseUnavailable:
         if configured is None:
             message = "the server is down, and only a different account names its settings file"
@@ -67,7 +68,7 @@ def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
     if path is None:
         return None
     if configured is None:
-        _require_harmless(source, path)
+        _require_harmless(backing, path)
     elif configured.resolve() != path.resolve():
         raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"the server names {path} as its settings file, not {configured}")
     real = path.parent.resolve() / path.name
@@ -77,19 +78,19 @@ def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
     return path
 
 
-def _require_harmless(source: SettingSource, path: Path) -> None:
+def _require_harmless(backing: Backing, path: Path) -> None:
     """Whoever took the server's port, while it was down, may name a file. Raises ApplyRefused if it leads further
     than to a file of the server's own kind of name in another account's folder.
     """
     try:
-        harmless = source.settings_file_in(path.parent) == path and owner_of(path.parent)[0] != ROOT
+        harmless = backing.settings_file_in(path.parent) == path and owner_of(path.parent)[0] != ROOT
     except OSError:
         harmless = False
     if not harmless:
         raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"the server alone names {path} as its settings file: {WAY_OUT}")
 
 
-def _file(source: SettingSource, snapshot: Snapshot, path: Path) -> SavedFile:
+def _file(backing: Backing, snapshot: Snapshot, path: Path) -> SavedFile:
     """The file as it is now, with the snapshot's texts in it."""
     mode = MOST_OPEN & (snapshot.file.mode if snapshot.file else 0)
     try:
@@ -102,7 +103,7 @@ def _file(source: SettingSource, snapshot: Snapshot, path: Path) -> SavedFile:
     except OSError as error:
         raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{path}: {error.strerror or error}") from error
     try:
-        wanted = source.rewritten(content, snapshot.texts)
+        wanted = backing.rewritten(content, snapshot.texts)
     except ValueError as error:
         raise ApplyRefused(ApplyCode.INTERNAL_ERROR, f"{path}: {error}") from error
     absent = not content and not any(snapshot.texts.values()) and not os.path.lexists(path)

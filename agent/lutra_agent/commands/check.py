@@ -18,10 +18,10 @@ from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import Config, DatabaseConfig
 from lutra_agent.drivers import build_loads
 from lutra_agent.engines.common.source import Permissions
+from lutra_agent.engines.common.sources import lacks_copy
 from lutra_agent.engines.common.sources import permissions as permissions_of
 from lutra_agent.engines.common.telemetry import Visible
 from lutra_agent.errors import DatabaseUnavailable
-from lutra_agent.files.saved_file import save_file
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
 
@@ -124,7 +124,7 @@ def _missing(
     if config.agent.mode in ("restart_in_window", "lab"):
         if not config.restart.command:
             yield "restart.command is not configured: settings that need a restart stay as they are"
-        if any(s.keeps_file and save_file(s.settings_file()) is None for s in database.engine.sources):
+        if lacks_copy(database.engine.sources):
             yield "run the agent under an account that may write the data directory: a restart needs a copy to restore"
 
 

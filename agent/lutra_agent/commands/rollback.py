@@ -73,7 +73,7 @@ def _restore(database: LocalDatabase, snapshots: Snapshots, restart: bool) -> It
         yield "the database is down: restoring its settings files and starting it"
         restore(database.engine, control, snapshots, [], restart=False)
         yield "the database is up"
-        own = snapshots[SERVER].texts
+        own = snapshots[SERVER].texts if database.engine.own.backing is not None else {}
         left = [n for n in differences(database.read_server(), snapshots) if n not in own]
         yield from _restore_settings(database, control, snapshots, left, restart=False)
     yield from _close_records(database)

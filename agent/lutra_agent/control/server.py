@@ -45,7 +45,8 @@ def _is(process: psutil.Process, folder: Path, programs: Collection[str]) -> boo
 
 
 POLL_S = 0.1
-SETTLE_S = 5.0
+LOOKS = 50
+"""The looks within the time that a change may take: every 0.1 s for a server's 5 s, more rarely for a remote API."""
 UNTOUCHED = "was not restarted"
 
 log = logging.getLogger(__name__)
@@ -161,11 +162,11 @@ class ServerControl:
             return True
         return not runs
 
-    def poll_until_empty(self, left: Callable[[], list[str]]) -> list[str]:
-        """The result of `left` that remains after SETTLE_S: a reload is asynchronous."""
-        deadline = self._clock.monotonic() + SETTLE_S
+    def poll_until_empty(self, left: Callable[[], list[str]], within_s: float) -> list[str]:
+        """The result of `left` that remains after `within_s` seconds: a change may take effect later."""
+        deadline = self._clock.monotonic() + within_s
         while (found := left()) and self._clock.monotonic() <= deadline:
-            self._clock.sleep(POLL_S)
+            self._clock.sleep(within_s / LOOKS)
         return found
 
     def runs(self, data_dir: Path | None) -> bool:

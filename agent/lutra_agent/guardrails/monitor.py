@@ -56,12 +56,16 @@ class GuardrailMonitor:
     """`guardrails` returns the guardrails of the moment."""
 
     def __init__(
-        self, state: State, guardrails: Callable[[], Mapping[GuardName, Guardrail]], config: GuardConfig
+        self,
+        state: State,
+        changes: ChangeStore,
+        guardrails: Callable[[], Mapping[GuardName, Guardrail]],
+        config: GuardConfig,
     ) -> None:
         self._state = state
         self._guardrails = guardrails
         self._config = config
-        self._changes = ChangeStore(state)
+        self._changes = changes
         self._events = GuardEvents(state)
         kept = state.load(WINDOWS) or {}
         self._calm, self._recent, self._since, self._after = (

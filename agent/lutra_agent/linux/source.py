@@ -10,7 +10,7 @@ from lutra_models.catalog import Change, KnobRow, load
 from lutra_models.catalog.statements import FileLine, Statement, Step, renderer
 from lutra_models.server import ServerSetting
 
-from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.common.source import Activation, Permissions, Scope
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 from lutra_agent.linux import allocators, kernel, lasting, units
 from lutra_agent.linux.client import Helper
@@ -36,16 +36,15 @@ class _Disk:
 class LinuxHost:
     """Reads the kernel itself; what changes it is asked of the helper. It needs no server but to find the data's disk.
 
-    Neither of its two files is the agent's to write, so it keeps none: its steps undo all that they do.
+    Neither of its two files is the agent's to write, so it has no backing: its steps undo all that they do. The kernel
+    takes each value at once, and systemd its file with a step.
     """
 
     name = "linux"
     catalogue = "linux"
     scope: Scope = "host"
-    rounds = False
-    keeps_file = False
-    reads_file_at_start_alone = False
-    held_while_down: frozenset[str] = frozenset()
+    backing = None
+    activation = Activation()
 
     def __init__(
         self,
@@ -101,26 +100,6 @@ class LinuxHost:
         ordered = sorted(steps, key=lambda step: step.setting != SCHEDULER)
         disk = self._found_disk() if any(SETTINGS[s.setting].of_disk for s in steps) else None
         self._helper.ask([_request(step, disk) for step in ordered])
-
-    def reload(self) -> None:
-        """The kernel has taken each value at once, and systemd its file with a step."""
-
-    def before_restart(self) -> None:
-        """A restart loses nothing."""
-
-    def settings_file(self) -> Path | None:
-        return None
-
-    def settings_file_in(self, data_dir: Path | None) -> Path | None:
-        return None
-
-    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        values = {(n, ""): v for n, v in {**self.file_says(content), **texts}.items() if v is not None}
-        return lasting.rendered(values)
-
-    def file_says(self, content: bytes) -> Mapping[str, str]:
-        lines = (line.partition(" = ") for line in content.decode(errors="replace").splitlines())
-        return {left.partition(" @ ")[0]: value for left, equals, value in lines if equals}
 
     def _setting(self, row: KnobRow, live: Kernel, kept: str | None, outranking: Mapping[str, str]) -> ServerSetting:
         setting = SETTINGS[row.name]

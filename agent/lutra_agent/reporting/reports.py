@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 
@@ -24,20 +24,17 @@ FACTS = "reported_server"
 
 
 class Reports:
-    """`status` says what the agent says of itself at the time of a report."""
+    """The spool adds to what the agent says of itself how many reports it lost."""
 
-    def __init__(
-        self, name: str | None, spool: Spool, state: State, clock: Clock, status: Callable[[], AgentStatus]
-    ) -> None:
+    def __init__(self, name: str | None, spool: Spool, state: State, clock: Clock) -> None:
         self._agent = reporting_name(name)
         self._spool = spool
         self._state = state
         self._clock = clock
-        self._status = status
         self._settings_sent: str | None = None
         self._facts: object = None
 
-    def put(self, server: Server, content: Content) -> None:
+    def put(self, server: Server, content: Content, status: AgentStatus) -> None:
         """Store one report durably; the link to the service sends it."""
         facts = {
             "engine": server.engine,
@@ -49,13 +46,13 @@ class Reports:
             "settings_hash": server.settings_hash,
         }
         settings = None if server.settings_hash == self._settings_sent else dict(server.settings)
-        self._append({**facts, "settings": settings}, content)
+        self._append({**facts, "settings": settings}, content, status)
         self._settings_sent = server.settings_hash
         if facts != self._facts:
             self._state.save_or_hold(FACTS, facts)
             self._facts = facts
 
-    def put_unseen(self, content: Content) -> bool:
+    def put_unseen(self, content: Content, status: AgentStatus) -> bool:
         """The same for a server that has not answered since the agent's start, as the last report described it.
 
         False if no report of it is known.
@@ -64,12 +61,13 @@ class Reports:
         if not isinstance(facts, dict):
             return False
         try:
-            self._append(facts, content)
+            self._append(facts, content, status)
         except ValidationError:  # whoever wrote that file was no agent of this version
             return False
         return True
 
-    def _append(self, facts: Mapping[str, object], content: Content) -> None:
+    def _append(self, facts: Mapping[str, object], content: Content, status: AgentStatus) -> None:
+        lost = {"spool_dropped": self._spool.dropped, "spool_refused": self._spool.refused}
         fields = {
             **facts,
             "agent": self._agent,
@@ -87,7 +85,7 @@ class Reports:
             "outcomes": list(content.outcomes),
             "events": list(content.events),
             "rolled_back": list(content.rolled_back),
-            "status": self._status(),
+            "status": status.model_copy(update=lost),
         }
         self._spool.append(lambda sequence: encode(Report.model_validate({**fields, "sequence": sequence})))
 

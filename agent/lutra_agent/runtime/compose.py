@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from lutra_models.errors import printable
-from lutra_models.wire import AgentStatus
-
-from lutra_agent import __version__, drivers
+from lutra_agent import drivers
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
@@ -27,9 +24,10 @@ from lutra_agent.reporting.service_link import ServiceLink, ThreadedLink
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.reporting.transport import Transport
 from lutra_agent.runtime.local_database import LocalDatabase
-from lutra_agent.runtime.loop import LONGEST_PROBLEM, Loop
+from lutra_agent.runtime.loop import Loop
 from lutra_agent.runtime.recorded_progress import RecordedProgress
 from lutra_agent.runtime.signals import DeferredSignals, SignalDeferral
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 
 
@@ -37,9 +35,10 @@ def local_database(config: Config, clock: Clock, engine: Engine | None = None) -
     """Does not connect yet. Raises ConfigError for an unknown engine, and for a state folder of another account."""
     engine = _on_host(config, engine or family(config.database.engine).open(config.database))
     state = State(config.agent.state_dir)
-    progress = RecordedProgress(state)
+    changes = ChangeStore(state)
+    progress = RecordedProgress(changes)
     control = ServerControl(config.restart, engine.health, clock, state, password_variables(), progress=progress)
-    return LocalDatabase(config, clock, engine, state, control, HostProbe(programs=engine.health.programs))
+    return LocalDatabase(config, clock, engine, state, changes, control, HostProbe(programs=engine.health.programs))
 
 
 def _on_host(config: Config, engine: Engine) -> Engine:
@@ -49,10 +48,6 @@ def _on_host(config: Config, engine: Engine) -> Engine:
     helper, health = HelperProgram(config.host.helper), engine.health
     host = LinuxHost(helper, lambda: health.place().folder_or(config.restart.data_dir), lambda: health.place().process)
     return replace(engine, sources=(*engine.sources, host))
-
-
-MOST_PROBLEMS = 50
-"""In one report."""
 
 
 @contextmanager
@@ -91,36 +86,13 @@ def _linked(config: Config, clock: Clock) -> Iterator[tuple[Spool, ThreadedLink]
         link.close()
 
 
-def _told(problems: Iterable[str]) -> list[str]:
-    """Each once, as the wire takes them: a server chooses some of the words."""
-    return list(dict.fromkeys(printable(problem)[:LONGEST_PROBLEM] for problem in problems))[:MOST_PROBLEMS]
-
-
 def loop_of(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: SignalDeferral) -> Loop:
     config, clock = database.config, database.clock
     driver = None if config.driver is None else drivers.build(config.driver, config.database)
     loads = {} if config.driver is None else drivers.build_loads(config.driver, config.database)
     prometheus = Prometheus(config.prometheus) if config.prometheus else None
-
-    def status() -> AgentStatus:
-        change = database.changes.load().provisional
-        return AgentStatus(
-            version=__version__,
-            mode=config.agent.mode,
-            paused=database.state.paused,
-            driver=driver and driver.name,
-            loads=tuple(loads),
-            spool_dropped=spool.dropped,
-            spool_refused=spool.refused,
-            problems=_told([*loop.problems, *database.rules.problems(), *link.problems, *database.problems]),
-            guardrails=database.rules.guardrails(),
-            firing=list(database.monitor.firing),
-            provisional=change.directive if change else None,
-        )
-
     engine = database.engine
     names = config.agent.names
     measure = Measure(engine.telemetry, database.probe, clock, database.place, prometheus, names=names)
-    reports = Reports(config.agent.name, spool, database.state, clock, status)
-    loop = Loop(database, measure, reports, link, driver, signals, loads)
-    return loop
+    reports = Reports(config.agent.name, spool, database.state, clock)
+    return Loop(database, measure, reports, link, driver, signals, loads)

@@ -28,18 +28,25 @@ class LocalDatabase(SeenDatabase):
     """With the commands that control it, and the state folder, which remembers what was seen."""
 
     def __init__(
-        self, config: Config, clock: Clock, engine: Engine, state: State, control: ServerControl, probe: HostProbe
+        self,
+        config: Config,
+        clock: Clock,
+        engine: Engine,
+        state: State,
+        changes: ChangeStore,
+        control: ServerControl,
+        probe: HostProbe,
     ) -> None:
         super().__init__(engine, clock, probe, config.restart.data_dir)
         self.config = config
         self.state = state
         self.control = control
-        self.changes = ChangeStore(state)
+        self.changes = changes
         self._peak = PeakConnections(state)
         self._others = OthersMemory(state)
         self.rules = ServiceRules(state, config.guard)
-        self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
-        self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
+        self.monitor = GuardrailMonitor(state, changes, self.rules.guardrails, config.guard)
+        self.executor = DirectiveExecutor(engine, state, changes, control, clock, self.read_server, self.bounds)
 
     def _remembered(self, server: Server) -> Server:
         return replace(server, peak_connections=self._peak.with_seen(server.peak_connections))

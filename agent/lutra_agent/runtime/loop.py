@@ -12,7 +12,7 @@ from dataclasses import replace
 from lutra_models.ending import Level
 from lutra_models.errors import ApplyCode, LutraError, MeasureCode
 from lutra_models.server import Server
-from lutra_models.wire import Directive, Outcome
+from lutra_models.wire import AgentStatus, Directive, Outcome
 
 from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.drivers.base import Driver
@@ -25,6 +25,7 @@ from lutra_agent.reporting.reports import Reports
 from lutra_agent.reporting.service_link import ServiceLink
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.signals import SignalDeferral
+from lutra_agent.runtime.status import LONGEST_PROBLEM, status_of
 from lutra_agent.runtime.windows import Windows
 from lutra_agent.state.change_events import Reported
 from lutra_agent.state.guard_events import GuardEvents
@@ -33,8 +34,8 @@ from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshots, stored_
 
 MOST_OUTCOMES = 100
 """In one report."""
-LONGEST_PROBLEM, MOST_PROBLEMS = 1000, 20
-"""Characters of one, and how many of a window's."""
+MOST_UNREAD = 20
+"""Problems of one window."""
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +172,7 @@ class Loop:
         """What the newest window lacks is reported with it, and until there is another one."""
         if content.window is not None:
             self.problems = [p for p in self.problems if p not in self._unread]
-            self._unread = [problem[:LONGEST_PROBLEM] for problem in content.problems][:MOST_PROBLEMS]
+            self._unread = [problem[:LONGEST_PROBLEM] for problem in content.problems][:MOST_UNREAD]
             self.problems += self._unread
 
     def _watches_guardrails(self) -> bool:
@@ -314,8 +315,8 @@ class Loop:
             events, rolled_back = self._events.unreported(), self._rollbacks.unreported()
             said = replace(content, outcomes=outcomes, events=events, rolled_back=rolled_back)
             if server is not None:
-                self._reports.put(server, said)
-            elif not self._reports.put_unseen(said):
+                self._reports.put(server, said, self._status())
+            elif not self._reports.put_unseen(said, self._status()):
                 return
             self._events.clear()
             self._rollbacks.clear(rolled_back)
@@ -323,6 +324,11 @@ class Loop:
             self._throttle.failed("keeping a report", error)
             return
         self._changes.write_or_hold(Reported(tuple(outcomes)))
+
+    def _status(self) -> AgentStatus:
+        database, service = self._database, self._service
+        problems = [*self.problems, *database.rules.problems(), *service.problems, *database.problems]
+        return status_of(database, self._driver, self._loads, problems)
 
     def _due(self) -> bool:
         """Whether an interval lies between the begin of this cycle and of the last one that stored a report."""

@@ -7,15 +7,14 @@ from lutra_agent.state.change_events import UndoProgressed
 from lutra_agent.state.change_record import ChangeRecord
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import Progress
-from lutra_agent.state.store import State
 
 
 class RecordedProgress(RestoreProgress):
     """Of the change that is being undone. Where none is, this object alone knows."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, changes: ChangeStore) -> None:
         super().__init__()
-        self._changes = ChangeStore(state)
+        self._changes = changes
 
     @property
     def stage(self) -> Progress | None:

@@ -19,20 +19,18 @@ log = logging.getLogger(__name__)
 
 
 class ChangeStore:
-    """Keeps nothing itself: any number of them over one `State` see the same records."""
+    """One for all of an agent: what the file said last is validated once. Another process may write there as well."""
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._read: Any = None
+        self._changes = Changes()
 
     def load(self) -> Changes:
         content = self._state.load(CHANGES)
-        if content is None:
-            return Changes()
-        try:
-            return FORMAT.validate_python(content)
-        except ValidationError as error:
-            log.error("the records of changes are unreadable: %s", error)
-            return Changes()
+        if content != self._read:
+            self._read, self._changes = content, _validated(content)
+        return self._changes
 
     def write(self, event: Event) -> Changes:
         """The records after `event`, on disk when this returns. Raises IllegalEvent and OSError."""
@@ -49,6 +47,16 @@ class ChangeStore:
         if now != before:
             self._state.save_or_hold(CHANGES, _document(now))
         return now
+
+
+def _validated(content: Any) -> Changes:
+    if content is None:
+        return Changes()
+    try:
+        return FORMAT.validate_python(content)
+    except ValidationError as error:
+        log.error("the records of changes are unreadable: %s", error)
+        return Changes()
 
 
 def _document(changes: Changes) -> Any:

@@ -162,7 +162,9 @@ def test_a_containers_server_is_known_by_the_folder_that_the_host_gives_it(name:
 def test_a_containers_server_whose_folder_has_no_name_of_its_own_is_changed_by_statements_alone(name: str) -> None:
     with on_a_volume(name) as container:
         engine = engine_of(container.seen)
-        place, file = engine.health.place(), engine.own.settings_file()
+        place, backing = engine.health.place(), engine.own.backing
+        assert backing is not None
+        file = backing.settings_file()
         engine.health.close()
         assert (place.here, file) == (False, None)
 

@@ -226,7 +226,7 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
     assert granted.changeable == {"work_mem", "jit"}
     assert granted.may_reload
     engine.own.execute(engine.own.undo("work_mem", "8MB", "8192", restart=False))
-    engine.own.reload()
+    engine.own.activation.reload()
     assert until(lambda: changed_postgres.sql("SHOW work_mem") == "8MB")
     with pytest.raises(ApplyRefused) as refused:
         engine.own.execute([Step("max_wal_size", "ALTER SYSTEM SET max_wal_size = '2GB'")])

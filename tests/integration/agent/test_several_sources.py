@@ -119,8 +119,8 @@ def test_an_agent_that_is_killed_between_the_sources_undoes_both_at_its_next_sta
 def test_an_undo_that_the_host_prevents_waits_for_it(subject: Subject, host_file: Path) -> None:
     before, wanted = state(subject, host_file), everywhere(subject)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(subject.engine.sources[0], "reload", refused)
-        patched.setattr(subject.engine.sources[1], "reload", refused)
+        patched.setattr(subject.engine.sources[0].activation, "reload", refused)
+        patched.setattr(subject.engine.sources[1].activation, "reload", refused)
         outcome = subject.do("rec_1", wanted)
     assert (outcome.state, "not yet undone" in outcome.message) == ("failed", True)
     assert subject.executor.recover() is not None

@@ -2,10 +2,14 @@
 
 A server keeps its own settings, so every engine has a source for them. Settings that live elsewhere and matter to the
 same database, such as those of the host's operating system, are a further source of the same engine.
+
+Every source is a SettingSource. What only some have is a capability of its own: a Backing, where a file of this host
+keeps the settings, and an Activation, where a new value takes more than its step to become active.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +18,8 @@ from typing import Literal, Protocol
 from lutra_models.catalog import Change
 from lutra_models.catalog.statements import Step
 from lutra_models.server import ServerSetting
+
+from lutra_agent.files.saved_file import SavedFile, save_file
 
 Scope = Literal["server", "host"]
 
@@ -28,34 +34,92 @@ class Permissions:
     explanation: str = ""
 
 
+class Backing(ABC):
+    """The file of this host in which a source keeps its settings: an undo restores it byte by byte.
+
+    With `read_at_start_alone`, a restored file becomes active with a restart of the server. The settings
+    `held_while_down` say where the data are: what the file of a server that is down says of them is left to it, or it
+    would start from other data. `rewritten` and `says` are pure.
+    """
+
+    read_at_start_alone: bool = False
+    held_while_down: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def settings_file(self) -> Path | None:
+        """The file which `execute` changes; None where the agent's account may not know it, or there is none.
+
+        Raises DatabaseUnavailable where only the server names it.
+        """
+
+    @abstractmethod
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        """The same file of a server that is down: by the agent's own file, or in the folder of the server's data."""
+
+    @abstractmethod
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        """The file's content with these texts in it, nothing of a setting where None, and all else as it was.
+
+        Raises ValueError for content that is none of the source's.
+        """
+
+    @abstractmethod
+    def says(self, content: bytes) -> Mapping[str, str]:
+        """Setting → text in a file of this content."""
+
+    def save(self) -> SavedFile | None:
+        """The file as it is now; None where this account may not read it and write it back."""
+        return save_file(self.settings_file())
+
+
+class Activation:
+    """How the values that `execute` has given become active. By default each is active with its step.
+
+    A value that is not active `settle_s` seconds after its activation counts as refused. A source that `rounds` answers
+    a number that it cannot take with one that it can: what it then reports is its answer, not a failure.
+    """
+
+    rounds: bool = False
+    settle_s: float = 5.0
+
+    def reload(self) -> None:
+        """Make what `execute` did active. Raises ApplyRefused where that fails, and DatabaseUnavailable."""
+
+    def settled(self) -> bool:
+        """Whether all that `execute` did is active, or waits for a restart of the server alone.
+
+        A source whose values become active later says no until then: nothing restarts the server, and nothing counts as
+        applied or restored, while a value may still change by itself.
+        """
+        return True
+
+    def before_restart(self) -> None:
+        """Raises ApplyRefused where a restart of the server would lose data."""
+
+
 class SettingSource(Protocol):
     """One place that keeps settings.
 
     `name` is SERVER for the server's own settings, and otherwise the source that `catalogue` names. No two sources of
     an engine have the same name, and no setting is in the catalogues of two. A change of a source whose `scope` is
-    "host" concerns everything that runs on the host.
-
-    A source that `rounds` answers a number that it cannot take with one that it can: what it then reports is its
-    answer, not a failure. One that `keeps_file` keeps its settings in a file of this host, which an undo restores byte
-    by byte; one that does not is undone by its steps alone. Where it `reads_file_at_start_alone`, a restored file
-    becomes active with a restart. The settings `held_while_down` say where the data are: what the file of a server that
-    is down says of them is left to it, or it would start from other data.
+    "host" concerns everything that runs on the host. A source without a `backing` is undone by its steps alone.
 
     The steps of `plan` and `undo` are those that the catalogue's renderer gives, so that people are shown what
     `execute` carries out.
 
-    Methods that ask a server raise DatabaseUnavailable where it cannot be reached; a source beside the server's own
-    needs none, if it can help it: it is undone while the server is down. `plan`, `undo` and those that work
-    on a file's content are pure, except that the former two may ask the server what needs a restart.
+    Methods that ask a server raise DatabaseUnavailable where it cannot be reached; a source that needs no server is
+    undone while it is down. `plan` and `undo` are pure, except that they may ask the server what needs a restart.
     """
 
     name: str
     catalogue: str
     scope: Scope
-    rounds: bool
-    keeps_file: bool
-    reads_file_at_start_alone: bool
-    held_while_down: frozenset[str]
+
+    @property
+    def backing(self) -> Backing | None: ...
+
+    @property
+    def activation(self) -> Activation: ...
 
     def read(self) -> Mapping[str, ServerSetting]:
         """The catalogue's settings as they are now, and no other setting."""
@@ -79,34 +143,4 @@ class SettingSource(Protocol):
 
     def execute(self, steps: Sequence[Step]) -> None:
         """Carry out steps of this source in order. Raises ApplyRefused for the first that is refused."""
-        ...
-
-    def reload(self) -> None:
-        """Make what `execute` did active, and wait where that takes a while.
-
-        Raises ApplyRefused if that fails, or takes too long.
-        """
-        ...
-
-    def before_restart(self) -> None:
-        """Raises ApplyRefused if a restart of the server would lose data."""
-        ...
-
-    def settings_file(self) -> Path | None:
-        """The file which `execute` changes; None if the agent's account may not know it, or there is none."""
-        ...
-
-    def settings_file_in(self, data_dir: Path | None) -> Path | None:
-        """The same file of a server that is down: by the agent's own file, or in the folder of the server's data."""
-        ...
-
-    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        """A settings file's content with these texts in it, nothing of a setting where None, and all else as it was.
-
-        Raises ValueError for content that is none of the source's.
-        """
-        ...
-
-    def file_says(self, content: bytes) -> Mapping[str, str]:
-        """Setting → text in a settings file of this content."""
         ...

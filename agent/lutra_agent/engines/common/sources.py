@@ -58,6 +58,11 @@ def permissions(sources: Sequence[SettingSource], names: Iterable[str]) -> Permi
     )
 
 
+def lacks_copy(sources: Iterable[SettingSource]) -> bool:
+    """Whether a file that keeps settings could not be restored: this account may not read it and write it back."""
+    return any(s.backing is not None and s.backing.save() is None for s in sources)
+
+
 @lru_cache(maxsize=16)
 def _names(catalogue: str) -> frozenset[str]:
     return frozenset(r.name for r in load(catalogue).rows)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.files.atomic import write_atomically
 from lutra_models.catalog import Change
@@ -23,6 +23,23 @@ DEFAULTS = {
 PAGE_KB = 4
 
 
+class HostFile(Backing):
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def settings_file(self) -> Path | None:
+        return self._file
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return self._file
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return conf.rewritten(content, texts)
+
+    def says(self, content: bytes) -> Mapping[str, str]:
+        return conf.says(content)
+
+
 class ToykvHost:
     """A step is the line that `file` gets, or a remark that it has none.
 
@@ -32,13 +49,11 @@ class ToykvHost:
     name = "host"
     catalogue = "toykv_host"
     scope: Scope = "host"
-    rounds = False
-    keeps_file = True
-    reads_file_at_start_alone = False
-    held_while_down: frozenset[str] = frozenset()
+    activation = Activation()
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self.backing = HostFile(file)
 
     def read(self) -> Mapping[str, ServerSetting]:
         said = conf.says(self._content())
@@ -61,24 +76,6 @@ class ToykvHost:
             if text is not None and step.setting == "readahead" and int(text) % PAGE_KB:
                 raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{step.setting}: {text} kB is no multiple of a page")
             self._write(step.setting, text)
-
-    def reload(self) -> None:
-        """The kernel has read the file."""
-
-    def before_restart(self) -> None:
-        """A restart loses nothing."""
-
-    def settings_file(self) -> Path | None:
-        return self._file
-
-    def settings_file_in(self, data_dir: Path | None) -> Path | None:
-        return self._file
-
-    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        return conf.rewritten(content, texts)
-
-    def file_says(self, content: bytes) -> Mapping[str, str]:
-        return conf.says(content)
 
     def _content(self) -> bytes:
         try:

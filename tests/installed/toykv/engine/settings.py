@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.errors import ApplyRefused
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.statements import Step, renderer
@@ -19,19 +19,36 @@ from toykv.engine.health import ToykvHealth
 FILE = "kept.conf"
 
 
+class KeptFile(Backing):
+    read_at_start_alone = True
+
+    def __init__(self, health: ToykvHealth) -> None:
+        self._health = health
+
+    def settings_file(self) -> Path | None:
+        return self.settings_file_in(self._health.place().folder)
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return None if data_dir is None else data_dir / FILE
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return conf.rewritten(content, texts)
+
+    def says(self, content: bytes) -> Mapping[str, str]:
+        return conf.says(content)
+
+
 class ToykvSettings:
     name = SERVER
     catalogue = "toykv"
     scope: Scope = "server"
-    rounds = False
-    keeps_file = True
-    reads_file_at_start_alone = True
-    held_while_down: frozenset[str] = frozenset()
+    activation = Activation()
+    """Everything that needs no restart is active with its command."""
 
     def __init__(self, client: Client, health: ToykvHealth) -> None:
         self._client = client
         self._renderer = renderer(self.catalogue)
-        self._health = health
+        self.backing = KeptFile(health)
 
     def read(self) -> Mapping[str, ServerSetting]:
         rows = {r.name for r in load(self.catalogue).rows}
@@ -54,25 +71,6 @@ class ToykvSettings:
                 self._client.ask(step.text)
             except Refused as error:
                 raise ApplyRefused(ApplyCode.INVALID_VALUE, f"{step.setting}: {error}") from error
-
-    def reload(self) -> None:
-        """Everything that needs no restart is active already."""
-        self._client.ask("PING")
-
-    def before_restart(self) -> None:
-        """A restart loses nothing."""
-
-    def settings_file(self) -> Path | None:
-        return self.settings_file_in(self._health.place().folder)
-
-    def settings_file_in(self, data_dir: Path | None) -> Path | None:
-        return None if data_dir is None else data_dir / FILE
-
-    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        return conf.rewritten(content, texts)
-
-    def file_says(self, content: bytes) -> Mapping[str, str]:
-        return conf.says(content)
 
 
 def _setting(fields: list[str]) -> tuple[str, ServerSetting]:

@@ -53,7 +53,7 @@ def test_a_pool_has_its_new_size_when_the_wait_for_it_is_over(mysqld: ScratchMys
     told = [pages(mysqld)]
     for size in (before * 2, before):
         engine.own.execute(engine.own.undo("innodb_buffer_pool_size", None, str(size), restart=False))
-        engine.own.reload()
+        engine.own.activation.reload()
         told.append(pages(mysqld))
     engine.health.close()
     assert told == [told[0], 2 * told[0], told[0]]

@@ -177,7 +177,8 @@ def test_what_nobody_confirmed_is_taken_back_byte_by_byte_and_the_server_never_w
 def test_a_server_without_a_file_takes_what_is_live_and_nothing_that_needs_a_restart(tmp_path: Path) -> None:
     with without_a_file(tmp_path) as port, connected(port) as engine:
         source = engine.own
-        assert source.settings_file() is None
+        assert source.backing is not None
+        assert source.backing.settings_file() is None
         found = source.permissions(["hz", "tcp-backlog"])
         assert found.changeable == {"hz"}
         assert "its next start forgets every change" in found.explanation

@@ -229,11 +229,12 @@ def test_root_writes_the_file_of_its_own_choice_whatever_a_listener_names(place:
 
 def test_a_folder_of_roots_that_only_the_server_names_is_not_written(place: Place) -> None:
     source = family("mysql").open(family("mysql").section("mysql", "127.0.0.1", 1)).own
-    source.settings_file = lambda: place.private / "mysqld-auto.cnf"  # type: ignore[method-assign]
+    backing: Any = source.backing
+    backing.settings_file = lambda: place.private / "mysqld-auto.cnf"
     taken = {SERVER_SOURCE: Snapshot({}, {}, None)}
     with pytest.raises(ApplyRefused, match=r"set restart\.data_dir"):
         vetted([source], taken, None)
-    source.settings_file = lambda: place.data / "mysqld-auto.cnf"  # type: ignore[method-assign]
+    backing.settings_file = lambda: place.data / "mysqld-auto.cnf"
     file = vetted([source], taken, None)[SERVER_SOURCE].file
     assert file is not None
     assert file.path == place.data / "mysqld-auto.cnf"

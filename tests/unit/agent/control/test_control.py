@@ -54,7 +54,7 @@ def control(engine: Recovering, tmp_path: Path) -> Callable[[], ServerControl]:
 
     def again() -> ServerControl:
         state = State(tmp_path / "state")
-        return ServerControl(config, engine, engine.clock, state, progress=RecordedProgress(state))
+        return ServerControl(config, engine, engine.clock, state, progress=RecordedProgress(ChangeStore(state)))
 
     return again
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lutra_agent.engines.mysql.sources import persisted
 from lutra_agent.engines.postgresql.settings import parse_settings_file, rewritten
 from lutra_agent.engines.postgresql.settings import persisted as persisted_texts
-from lutra_agent.engines.postgresql.source import PostgresSource
+from lutra_agent.engines.postgresql.source import AutoConf
 
 NAMES = ("work_mem", "jit", "search_path")
 TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)
@@ -70,4 +70,4 @@ def test_bytes_of_another_encoding_in_a_postgresql_file_stay_as_they_are(tmp_pat
     file.write_bytes(theirs)
     nobody: Any = None
     assert list(persisted_texts(nobody, file) or ()) == ["log_line_prefix"]
-    assert PostgresSource.rewritten(nobody, theirs, {"work_mem": "8MB"}).startswith(theirs)
+    assert AutoConf(nobody).rewritten(theirs, {"work_mem": "8MB"}).startswith(theirs)

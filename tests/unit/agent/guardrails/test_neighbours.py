@@ -108,7 +108,8 @@ class Kept(State):
 def undone_after(folder: Path, seed: int, effect: float) -> int | None:
     """How many windows after a change like this it is undone; None where it stays."""
     state = Kept(folder)
-    changes, monitor = ChangeStore(state), GuardrailMonitor(state, lambda: laid_over(), WATCH)
+    changes = ChangeStore(state)
+    monitor = GuardrailMonitor(state, changes, lambda: laid_over(), WATCH)
     for i, window in enumerate(day(seed, effect)):
         if i == BEFORE:
             changes.write(Begun("rec_1", ("work_mem",), {SERVER: Snapshot({}, {}, None)}))

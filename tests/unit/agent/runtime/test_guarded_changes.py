@@ -367,12 +367,12 @@ def test_a_lab_agent_with_a_driver_still_confirms_a_change_that_nobody_measures(
 
 def test_windows_of_the_change_join_the_baseline_once_it_is_confirmed(tmp_path: Path) -> None:
     state, window = State(tmp_path), WindowReading(START, START, {"qps": 5.0})
-    watch = GuardrailMonitor(state, lambda: DEFAULTS, replace(WATCHED, confirm_windows=1))
     changes = ChangeStore(state)
+    watch = GuardrailMonitor(state, changes, lambda: DEFAULTS, replace(WATCHED, confirm_windows=1))
     changes.write(Begun("rec_1", ("x",), {SERVER: Snapshot({}, {}, None)}))
     changes.write(Applied(Outcome(directive="rec_1", state="applied", at=START, confirm_by=START + CONFIRM)))
     assert watch.observe(window, measured=True).confirmed
-    assert GuardrailMonitor(state, lambda: DEFAULTS, WATCHED)._calm == [window]
+    assert GuardrailMonitor(state, changes, lambda: DEFAULTS, WATCHED)._calm == [window]
 
 
 def test_a_confirmation_that_no_report_could_hold_yet_is_told_by_the_next(

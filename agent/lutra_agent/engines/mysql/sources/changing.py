@@ -11,6 +11,7 @@ from lutra_models.catalog.statements import FileLine, Statement, Step
 from lutra_models.catalog.statements.mysql import same, variable
 from lutra_models.errors import ApplyCode
 
+from lutra_agent.engines.common.source import Activation
 from lutra_agent.engines.mysql.server.connect import CHANGE_TIMEOUT_S, Connection
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.sources import include
@@ -28,11 +29,13 @@ DONE = ("completed", "size did not change", "not started")
 COMPLETE, FAILED = "0", "7"
 
 
-class Changing:
+class Changing(Activation):
     """Statements go over a connection of their own, with time for them: a pool that shrinks has pages to write first.
 
     The everyday connection accounts for them, since the server counts them too. Lines go into `include_file`.
     """
+
+    rounds = True
 
     def __init__(
         self,
@@ -63,8 +66,8 @@ class Changing:
                 ]:
                     self._run(connection, statement)
 
-    def wait(self) -> None:
-        """For a buffer pool that is on its way to a new size. Raises ApplyRefused if it does not get there."""
+    def reload(self) -> None:
+        """Wait for a buffer pool that is on its way to a new size. Raises ApplyRefused if it does not get there."""
         if self._earlier is None:
             return
         report = ""

@@ -14,7 +14,7 @@ from lutra_models.server import SERVER, ServerSetting
 
 from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.place import Place
-from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.common.source import Backing, Permissions, Scope
 from lutra_agent.engines.mysql.server import grants, replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Details, Session
@@ -54,21 +54,38 @@ class Store(Protocol):
         ...
 
 
+class StoreFile(Backing):
+    read_at_start_alone = True
+
+    def __init__(self, session: Session, store: Store, now_s: Callable[[], float]) -> None:
+        self._session = session
+        self._store = store
+        self._now_s = now_s
+
+    def settings_file(self) -> Path | None:
+        return self._store.file_of(self._session.details().place)
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return self._store.file(data_dir)
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return self._store.rewritten(content, texts, self._now_s())
+
+    def says(self, content: bytes) -> Mapping[str, str]:
+        return self._store.file_says(content)
+
+
 class MysqlSource:
     name = SERVER
     scope: Scope = "server"
-    rounds = True
-    keeps_file = True
-    reads_file_at_start_alone = True
-    held_while_down: frozenset[str] = frozenset()
 
     def __init__(self, session: Session, store: Store, changing: Changing, now_s: Callable[[], float]) -> None:
         self.catalogue = session.product.family
         self._renderer = renderer(self.catalogue)
         self._session = session
         self._store = store
-        self._changing = changing
-        self._now_s = now_s
+        self.backing = StoreFile(session, store, now_s)
+        self.activation = self._changing = changing
 
     @understood("settings")
     def read(self) -> dict[str, ServerSetting]:
@@ -101,24 +118,6 @@ class MysqlSource:
                 ApplyCode.INSUFFICIENT_PRIVILEGE, place.doubt or "database.include_file is not configured"
             )
         self._changing.execute(steps)
-
-    def reload(self) -> None:
-        self._changing.wait()
-
-    def before_restart(self) -> None:
-        """A restart loses nothing."""
-
-    def settings_file(self) -> Path | None:
-        return self._store.file_of(self._session.details().place)
-
-    def settings_file_in(self, data_dir: Path | None) -> Path | None:
-        return self._store.file(data_dir)
-
-    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        return self._store.rewritten(content, texts, self._now_s())
-
-    def file_says(self, content: bytes) -> Mapping[str, str]:
-        return self._store.file_says(content)
 
     def _rows(self) -> dict[str, KnobRow]:
         return {r.name: r for r in load(self.catalogue).rows_for(self._session.details().version)}

@@ -13,7 +13,7 @@ from lutra_models.server import SERVER, ServerSetting
 
 from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.place import Place
-from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.engines.redis.server.rights import missing
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
 from lutra_agent.engines.redis.sources import persistence
@@ -27,13 +27,62 @@ from lutra_agent.files.saved_file import save_file
 DEFRAGMENTS = "activedefrag"
 
 
+class ConfigFile(Backing):
+    """The file with which the server was started. `catalogue` names the settings that are read there."""
+
+    read_at_start_alone = True
+    held_while_down = persistence.START_FROM
+
+    def __init__(self, session: Session, form: Format, catalogue: str) -> None:
+        self._session = session
+        self._form = form
+        self._catalogue = catalogue
+
+    def settings_file(self) -> Path | None:
+        return self._session.details().config_file
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return self._session.database.config_file
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return self._form.rewritten(content, texts)
+
+    def says(self, content: bytes) -> Mapping[str, str]:
+        return self._form.says(content, frozenset(r.name for r in load(self._catalogue).rows))
+
+    def read(self, file: Path | None) -> Mapping[str, str]:
+        """Setting → text. Raises CollectionFailed for a file that is there and that this account may not read."""
+        if file is None:
+            return {}
+        try:
+            return self.says(read_regular(real(file))[0])
+        except (FileNotFoundError, PermissionError):
+            return {}  # `permissions` lets nothing be changed then
+        except OSError as error:
+            raise CollectionFailed(f"{file}: {error.strerror or error}") from error
+
+
+class TakenAtOnce(Activation):
+    """The server takes each value with its step; a restart reads the data again from what it has written."""
+
+    def __init__(self, session: Session, file: ConfigFile) -> None:
+        self._session = session
+        self._file = file
+
+    def reload(self) -> None:
+        """What needs no restart is active already."""
+        self._session.info("server")
+
+    def before_restart(self) -> None:
+        live = self._session.connection.pairs("CONFIG", "GET", "*")
+        written = self._file.read(self._session.details().config_file)
+        if lost := persistence.why_lost(live, written, self._session.info("persistence")):
+            raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, f"a restart would lose data: {lost}")
+
+
 class RedisSource:
     name = SERVER
     scope: Scope = "server"
-    rounds = False
-    keeps_file = True
-    reads_file_at_start_alone = True
-    held_while_down = persistence.START_FROM
 
     def __init__(self, session: Session, form: Format) -> None:
         self.catalogue = session.product.name
@@ -41,13 +90,15 @@ class RedisSource:
         self._session = session
         self._form = form
         self._changing = Changing(session, form)
+        self.backing = ConfigFile(session, form, self.catalogue)
+        self.activation = TakenAtOnce(session, self.backing)
 
     @understood("settings")
     def read(self) -> Mapping[str, ServerSetting]:
         details = self._session.details()
         live = self._session.settings()
         rows = {r.name: r for r in load(self.catalogue).rows_for(details.version) if r.name in live}
-        written = self._written(details.config_file)
+        written = self.backing.read(details.config_file)
         lost = persistence.why_lost(live, written, self._session.info("persistence"))
         waits = {n for n, r in rows.items() if r.applies == "restart"} if lost else set()
         fixed = waits if details.defragments else {*waits, DEFRAGMENTS}
@@ -83,39 +134,6 @@ class RedisSource:
 
     def execute(self, steps: Sequence[Step]) -> None:
         self._changing.execute(steps)
-
-    def reload(self) -> None:
-        """Settings that need no restart are active already."""
-        self._session.info("server")
-
-    def before_restart(self) -> None:
-        live = self._session.connection.pairs("CONFIG", "GET", "*")
-        written = self._written(self._session.details().config_file)
-        if lost := persistence.why_lost(live, written, self._session.info("persistence")):
-            raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, f"a restart would lose data: {lost}")
-
-    def settings_file(self) -> Path | None:
-        return self._session.details().config_file
-
-    def settings_file_in(self, data_dir: Path | None) -> Path | None:
-        return self._session.database.config_file
-
-    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        return self._form.rewritten(content, texts)
-
-    def file_says(self, content: bytes) -> Mapping[str, str]:
-        return self._form.says(content, frozenset(r.name for r in load(self.catalogue).rows))
-
-    def _written(self, file: Path | None) -> Mapping[str, str]:
-        """Raises CollectionFailed for a file that is there and that this account may not read."""
-        if file is None:
-            return {}
-        try:
-            return self.file_says(read_regular(real(file))[0])
-        except (FileNotFoundError, PermissionError):
-            return {}  # `permissions` lets nothing be changed then
-        except OSError as error:
-            raise CollectionFailed(f"{file}: {error.strerror or error}") from error
 
     def _without_file(self, names: Iterable[str], place: Place) -> Permissions:
         """A server that has no file here takes what is live, and forgets it with its next start."""

@@ -93,7 +93,7 @@ def resized(dialled: FakeConnection, *states: list[tuple[str, str]], before: Any
     dialled.answers = {"SHOW GLOBAL STATUS": chain([list(before)], states, repeat(forever))}
     changed = changing_of(FakeConnection())
     changed.execute([SHRINK])
-    changed.wait()
+    changed.reload()
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_an_earlier_resize_is_nothing_to_a_change_of_something_else(dialled: Fak
     dialled.answers = {"SHOW GLOBAL STATUS": [("Innodb_buffer_pool_resize_status_code", "7")]}
     changed = changing_of(FakeConnection())
     changed.execute([SORT])
-    changed.wait()
+    changed.reload()

@@ -9,9 +9,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lutra_agent.changes.source_restore import SourceRestore
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.families import family
 from lutra_agent.engines.redis.server.section import RedisDatabase
@@ -21,6 +24,7 @@ from lutra_agent.files.saved_file import save_file
 from lutra_agent.state.snapshot import Snapshot
 
 from tests.support.engines import missing
+from tests.support.fake_clock import FakeClock
 from tests.support.false_redis import false_redis
 
 STRANGER = 65534
@@ -107,7 +111,8 @@ def test_a_process_that_only_the_listener_calls_its_own_makes_no_file_the_server
         with false_redis(record, uid=STRANGER, pid=roots.pid) as port:
             source = source_of(port)
             assert "not on this host" in source.permissions(["maxmemory"]).explanation
-            assert source.settings_file() is None
+            assert source.backing is not None
+            assert source.backing.settings_file() is None
             change(source)
     finally:
         roots.communicate()
@@ -123,7 +128,9 @@ def test_an_undo_goes_into_the_file_of_the_record_whatever_the_server_names_by_t
     with false_redis(other) as port:
         source = source_of(port)
         before = Snapshot({"maxmemory": "100mb"}, {"maxmemory": "104857600"}, saved)
-        SourceRestore(source, before, ["maxmemory"]).by_steps(restart=False, may_restart=False)
+        nobody: Any = None
+        control = ServerControl(RestartConfig(), nobody, FakeClock())
+        SourceRestore(control, source, before, ["maxmemory"]).by_steps(restart=False, may_restart=False)
         assert source.read()["maxmemory"].value == "104857600"
     assert own.read_text() == "hz 20\nmaxmemory 100mb\n"
     assert other.read_text() == OURS

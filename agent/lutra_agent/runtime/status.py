@@ -1,0 +1,39 @@
+"""What the agent says of itself in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lutra_models.errors import printable
+from lutra_models.wire import AgentStatus
+
+from lutra_agent import __version__
+from lutra_agent.drivers.base import Driver
+from lutra_agent.runtime.local_database import LocalDatabase
+
+LONGEST_PROBLEM, MOST_PROBLEMS = 1000, 50
+"""Characters of one, and how many in one report."""
+
+
+def status_of(
+    database: LocalDatabase, driver: Driver | None, loads: Mapping[str, Driver], problems: Iterable[str]
+) -> AgentStatus:
+    """As it is now. The spool knows itself what it dropped."""
+    change, agent = database.changes.load().provisional, database.config.agent
+    return AgentStatus(
+        version=__version__,
+        mode=agent.mode,
+        paused=database.state.paused,
+        driver=driver and driver.name,
+        ends_early=driver is not None,
+        loads=tuple(loads),
+        problems=_told(problems),
+        guardrails=database.rules.guardrails(),
+        firing=list(database.monitor.firing),
+        provisional=change.directive if change else None,
+    )
+
+
+def _told(problems: Iterable[str]) -> list[str]:
+    """Each once, as the wire takes them: a server chooses some of the words."""
+    return list(dict.fromkeys(printable(problem)[:LONGEST_PROBLEM] for problem in problems))[:MOST_PROBLEMS]

@@ -1,0 +1,1 @@
+"""A managed server: its settings are a parameter group of a cloud, which an API changes."""
