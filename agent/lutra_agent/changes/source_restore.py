@@ -170,7 +170,7 @@ class FileRestore:
     def moved(self) -> bool:
         """Whether the server alone names a settings file, and another one than when the snapshot was taken.
 
-        Another server may answer by now: what was written then is taken out where it was written.
+        If another server answers already, the change is taken out of the file into which it was written.
         """
         if self.backing.settings_file_in(self.snapshot.data_dir) is not None:
             return False

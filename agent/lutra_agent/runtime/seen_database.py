@@ -42,7 +42,7 @@ class SeenDatabase:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What was not known, or not readable, when the server was read last, each with its way out."""
+        """The facts that were unknown or unreadable when the server was read last, each with its remedy."""
         return (*filter(None, (self.doubt,)), *self.unreadable)
 
     def place(self) -> Place:

@@ -1,4 +1,4 @@
-"""What the agent says of itself in a report."""
+"""The agent's own state, in a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ def status_of(
         mode=agent.mode,
         paused=database.state.paused,
         driver=driver and driver.name,
-        ends_early=driver is not None,
         loads=tuple(loads),
         problems=_told(problems),
         guardrails=database.rules.guardrails(),

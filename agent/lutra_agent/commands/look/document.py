@@ -1,4 +1,4 @@
-"""What a look found, as one document of values that JSON has."""
+"""The result of a look, as one document of values that JSON has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a server and what would cure it, as far as it is known; and what is not known, and why.
+"""The faults of a server and their cures, as far as they are known; the facts that are not known, and why.
 
 The memory and the processors of a server elsewhere are unknown. It is judged twice, as if it had little of both and as
 if it had much: what both say holds on any hardware, and all else is not judged.
@@ -49,9 +49,10 @@ class Judgement:
 
 
 def judge(server: Server, windows: Sequence[MeasuredWindow], problems: Sequence[str], place: Place) -> Judgement:
-    """`problems` are what the collectors could not read, and `place` is what of this host is known to be the server's.
+    """`problems` are the facts that the collectors could not read; `place` is the part of this host that is known to be
+    the server's.
 
-    Raises InvalidConfiguration where the server reports something that is no value.
+    Raises InvalidConfiguration if the server reports a text that is not a value.
     """
     elsewhere = not place.here
     hosts = (SMALL, LARGE) if elsewhere else (server.host,)

@@ -37,7 +37,7 @@ AGENT = {
     "the agent's database": "the URL's database",
     "the agent": "this command",
 }
-"""What messages of the agent call the program that a person runs here."""
+"""The agent's words in messages, and the words for the program that a person runs here."""
 POOLED = (
     "a pooler answers in place of the server, and gives each statement any of the sessions that it shares: the server "
     "cannot be looked at through it; write the server's own host and port into the URL"
@@ -56,7 +56,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class Address:
-    """What a person named. `shown` is the URL without its password."""
+    """A server as a person named it. `shown` is the URL without its password."""
 
     shown: str
     family: Family

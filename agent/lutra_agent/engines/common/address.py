@@ -22,8 +22,8 @@ ENCODE = "percent-encode special characters in names and passwords, as in %40 fo
 class Addresses:
     """The URLs of a family's servers.
 
-    What begins with one of `prefixes` is one of them. `table` makes the table `[database]` of it, without the engine,
-    and raises ConfigError. A server whose refusal contains `no_password` was given none. `words` are what people write
+    They begin with one of `prefixes`. `table` makes the table `[database]` of one, without the engine, and raises
+    ConfigError. A server whose refusal contains `no_password` was given none. `words` are what people write
     in the URL for a key of the agent's file, by which messages name it.
     """
 

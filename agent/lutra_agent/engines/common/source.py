@@ -3,7 +3,7 @@
 A server keeps its own settings, so every engine has a source for them. Settings that live elsewhere and matter to the
 same database, such as those of the host's operating system, are a further source of the same engine.
 
-Every source is a SettingSource. What only some have is a capability of its own: a Backing, where a file of this host
+Every source is a SettingSource. Some sources have further capabilities: a Backing, where a file of this host
 keeps the settings, and an Activation, where a new value takes more than its step to become active.
 """
 

@@ -1,4 +1,4 @@
-"""What a URL names, and what an option file adds to it."""
+"""The server that a URL names, with the additions of an option file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERIFIED = {"REQUIRED": "ca", "VERIFY_CA": "ca", "VERIFY_IDENTITY": "identity"}
 
 
 def table(address: str) -> Table:
-    """What the URL leaves out comes from the option file's groups `[client]` and, where it names one, `?group=`.
+    """Missing parts of the URL come from the option file's group `[client]`, and from `?group=` if the URL names one.
 
     The file's password becomes the variable that the clients read.
     """

@@ -1,4 +1,4 @@
-"""What libpq makes of a URL, of its variables and of its service file."""
+"""The server that libpq finds by a URL, its variables and its service file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ROOT = Path("~/.postgresql/root.crt")
 
 
 def table(address: str) -> Table:
-    """What the URL leaves out comes from the service file and from libpq's variables.
+    """Missing parts of the URL come from the service file and from libpq's variables.
 
-    What the table has no key for becomes a variable of this process, and libpq reads it when it connects.
+    An option without a key in the table becomes a variable of this process, and libpq reads it when it connects.
     """
     with needs_extra("postgresql"):
         from psycopg import ProgrammingError

@@ -1,4 +1,4 @@
-"""What a URL names."""
+"""The server that a URL names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENCRYPTED = ("rediss", "valkeys")
 def table(address: str) -> Table:
     """The number of a database does not matter: a server is looked at as a whole.
 
-    Whoever names a scheme without TLS sends the password as the server's own client does.
+    With a scheme without TLS, the password is sent as the server's own client sends it.
     """
     url = parsed(address, OPTIONS)
     socket = url.options.get("unix_socket") or url.options.get("socket")
@@ -33,7 +33,7 @@ WORDS = {
     "database.host": "?socket=FILE in the URL",
     "# config_file": "# in the server's own configuration file, which CONFIG REWRITE writes as well",
 }
-"""An agent has an account of its own, with its rights alone. Whoever looks has another's, which loses none."""
+"""An agent has an account of its own, with its rights alone. A look uses a person's account, which keeps its rights."""
 NO_PASSWORD = "NOAUTH"  # noqa: S105
 REDIS = Addresses(("redis://", "rediss://"), table, NO_PASSWORD, WORDS)
 VALKEY = Addresses(("valkey://", "valkeys://"), table, NO_PASSWORD, WORDS)

@@ -70,7 +70,7 @@ class TakenAtOnce(Activation):
         self._file = file
 
     def reload(self) -> None:
-        """What needs no restart is active already."""
+        """Settings that need no restart are active already."""
         self._session.info("server")
 
     def before_restart(self) -> None:
