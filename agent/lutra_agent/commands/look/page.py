@@ -12,16 +12,20 @@ from lutra_models.errors import printable
 from lutra_agent.commands.look.told import server_lines, size
 
 Document = Mapping[str, Any]
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1d2329 }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #d5dae0 }
-article { margin: 1rem 0; padding-left: .8rem; border-left: 4px solid #9aa5b1 }
-article.outage, article.danger { border-color: #c0392b } article.fault, article.elsewhere { border-color: #d98a1f }
-pre { background: #f3f5f7; padding: .5rem .7rem; overflow-x: auto; white-space: pre-wrap }
-td, th { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top }
-.bar { background: #e6eaee; width: 12rem; height: .7rem } .bar i { display: block; height: 100%; background: #4a7fb5 }
-small { color: #5b6670 }
-"""
+STYLE = "\n".join(
+    (
+        "body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1d2329 }",
+        "h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #d5dae0 }",
+        "article { margin: 1rem 0; padding-left: .8rem; border-left: 4px solid #9aa5b1 }",
+        "article.outage, article.danger { border-color: #c0392b }",
+        "article.fault, article.elsewhere { border-color: #d98a1f }",
+        "pre { background: #f3f5f7; padding: .5rem .7rem; overflow-x: auto; white-space: pre-wrap }",
+        "td, th { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top }",
+        ".bar { background: #e6eaee; width: 12rem; height: .7rem }",
+        ".bar i { display: block; height: 100%; background: #4a7fb5 }",
+        "small { color: #5b6670 }",
+    )
+)
 
 
 def page(document: Document, at: datetime) -> str:
