@@ -1,5 +1,5 @@
-"""The style of all texts: pages, notebooks, docstrings, help, REST descriptions, messages, catalogues; and private words
-in code that is free of them."""
+"""The style of all texts: pages, notebooks, docstrings, help, REST descriptions, messages and catalogues; and private
+words that code is free of."""
 
 from __future__ import annotations
 

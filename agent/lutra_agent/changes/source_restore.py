@@ -70,7 +70,7 @@ class SourceRestore:
     def lines(self, up: bool) -> None:
         """Restore what the file says of `names`, and leave the lines that others wrote there since.
 
-        The whole file where it is gone, or is none of the source's. `up`: the server runs. Raises ApplyRefused.
+        The whole file if it is gone, or is not the source's. `up`: the server runs. Raises ApplyRefused.
         """
         file, now = self.snapshot.file, self._now()
         if file is None:

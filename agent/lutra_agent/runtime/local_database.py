@@ -70,7 +70,7 @@ class LocalDatabase:
         return self._last
 
     def observed_server(self) -> Server:
-        """The live server, for whoever changes nothing: settings that cannot be read are those read last, or none.
+        """The live server, for callers that change nothing: settings that cannot be read are those read last, or none.
 
         Raises DatabaseUnavailable, and CollectionFailed if the server does not say who it is.
         """

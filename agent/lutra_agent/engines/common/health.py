@@ -14,7 +14,7 @@ from lutra_agent.engines.common.place import Place
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """Which server answers. `identifier` is what it calls itself, empty if it has no name of its own."""
+    """The identity of the server that answers. `identifier` is its name for itself, empty without one."""
 
     version: str
     role: Role
@@ -75,7 +75,7 @@ class Health(Protocol):
         ...
 
     def was_shut_down(self, traces: Traces) -> bool | None:
-        """Whether a server that is down was shut down, by the traces of when it was up; None if nothing tells it.
+        """Whether a server that is down was shut down, by the traces of when it was up; None if unknown.
 
         Asks no server.
         """

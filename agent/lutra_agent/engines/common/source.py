@@ -103,7 +103,7 @@ class SettingSource(Protocol):
     def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
         """A settings file's content with these texts in it, nothing of a setting where None, and all else as it was.
 
-        Raises ValueError for content that is none of the source's.
+        Raises ValueError for content that is not the source's.
         """
         ...
 

@@ -43,7 +43,7 @@ OUTRANKING = {"command line": "the command line", "environment variable": "an en
 """Sources with precedence over the file which ALTER SYSTEM writes. That file is read last, so no include outranks it.
 """
 SOURCE = 8
-"""The column of `QUERY` that tells where a value is from."""
+"""The column of `QUERY` with the source of a value."""
 OWN = ("database", "user", "database user", "client", "session")
 """Sources of a value that concerns the agent's session, and those like it, alone."""
 HIDDEN = "the agent's own role or database, whose value hides the server's from it: ALTER ROLE … RESET {name} shows it"

@@ -135,8 +135,8 @@ class _Live:
     def best(self) -> Configuration | None:
         """The new configuration, one setting from the current one, with the largest gain that is probable.
 
-        Of what was active before, the comparison at comparable load decides. The setting's value lies within those that were
-        measured under the load and pressure of now: beyond them the model would guess.
+        For settings that were active, the comparison at comparable load decides. The setting's value lies within those
+        that were measured under the current load and pressure: beyond them the model would guess.
         """
         learned, measured = self.learned, self.shown.like_now
         if learned is None or not self._compares or not measured:

@@ -1,8 +1,7 @@
 """Which settings of a configuration are unlike all that was measured, one setting at a time.
 
-The variance of a posterior does not tell: a long length-scale says that a setting hardly matters, and where that
-setting was never varied, it says so without any evidence. The distances of the data do.
-Shapes: m configurations, n readings, k knobs, d features.
+The variance of a posterior does not show it: a long length-scale says that a setting has little effect, even if that
+setting was never varied. The distances of the data show it. Shapes: m configurations, n readings, k knobs, d features.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def takes_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool:
-    """Whether the recommendation, still `computing`, is now asked of the version before the one that it names."""
+    """Whether the recommendation, still `computing`, is now computed by the version before the one that it names."""
     if row.model_version is None:
         return False
     version = unit.models.get(row.model_version)

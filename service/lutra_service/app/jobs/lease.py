@@ -61,7 +61,7 @@ def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
 
 
 def withdrawn(unit: UnitOfWork, held: Sequence[str]) -> set[str]:
-    """Those of `held` that nobody waits for any more: their session was stopped, or they ended elsewhere."""
+    """Those of `held` that are no longer needed: their session was stopped, or they ended elsewhere."""
     return set(held) - unit.recommendations.computing(held)
 
 
@@ -102,7 +102,7 @@ def _give_up(unit: UnitOfWork, id_: str, failure: Failure) -> None:
 
 
 def release(unit: UnitOfWork, id_: str) -> None:
-    """Let whoever is next compute it."""
+    """Leave it to the next worker."""
     unit.recommendations.release(id_)
 
 

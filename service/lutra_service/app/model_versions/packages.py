@@ -1,4 +1,4 @@
-"""Whether what packages bring can be imported, asked of a new process: the service itself imports none of it."""
+"""Whether the parts of packages can be imported, tested in a new process: the service itself imports none of them."""
 
 from __future__ import annotations
 

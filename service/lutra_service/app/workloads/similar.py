@@ -14,7 +14,7 @@ from lutra_service.db.store import UnitOfWork
 
 
 def nearest(unit: UnitOfWork, id_: str, count: int, options: Options) -> list[tuple[Row, Likeness]]:
-    """The `count` most alike of all that teach, the most alike first. Raises NotFound.
+    """The `count` most similar of all that teach, the most similar first. Raises NotFound.
 
     Whether a database may learn from another one is not asked: this is what the fleet looks like.
     """

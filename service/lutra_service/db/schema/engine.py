@@ -62,7 +62,7 @@ def file_of(url: str) -> Path | None:
 
 
 def tighten(file: Path) -> None:
-    """Let nobody else read a database that an earlier version made readable."""
+    """Remove the right of other accounts to read a database that an earlier version made readable."""
     for path in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
         with suppress(OSError):
             path.chmod(PRIVATE)

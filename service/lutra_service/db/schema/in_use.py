@@ -1,7 +1,7 @@
-"""Changes to a schema on PostgreSQL while the service uses it: rows come in all the time but for moments.
+"""Changes to a schema on PostgreSQL while the service uses it: rows arrive all the time, apart from moments.
 
-Each step sees what is done already, so that a run that was killed is gone on with by the next one. Connections commit
-by themselves (AUTOCOMMIT): most of these statements must not wait for each other's locks.
+Each step detects finished work, so that the next run continues one that was killed. Connections commit by themselves
+(AUTOCOMMIT): most of these statements must not wait for each other's locks.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ class Recommendation:
 
     @property
     def undone_by(self) -> str | None:
-        """Who undid it; None if nobody did."""
+        """The actor of its undo; None if it was not undone."""
         if self.state != RecommendationState.REVERTED or self.outcome is None:
             return None
         who: str | None = self.outcome.document.get("undone_by")
@@ -243,7 +243,7 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A computation that nobody works on, and the database or the model version that it is of."""
+    """A computation without a worker, and its database or model version."""
 
     id: str
     of: str

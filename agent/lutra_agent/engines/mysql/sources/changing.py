@@ -64,7 +64,7 @@ class Changing:
                     self._run(connection, statement)
 
     def wait(self) -> None:
-        """For a buffer pool that is on its way to a new size. Raises ApplyRefused if it does not get there."""
+        """For a buffer pool that is being resized. Raises ApplyRefused if it does not reach its size."""
         if self._earlier is None:
             return
         report = ""

@@ -135,8 +135,8 @@ def _may_lead(row: Recommendation) -> bool:
 
 
 def _incumbent(session: Session, rows: list[Recommendation]) -> str | None:
-    """In a lab the best measured trial that keeps the limits; elsewhere the latest that was judged better at comparable load,
-    by itself or with the changes before it.
+    """In a lab the best measured trial that keeps the limits; elsewhere the latest that was judged better, by itself or
+    with the changes before it.
     """
     kept = [r for r in rows if _keeps_limits(session, r)]
     if session.mode != "lab":

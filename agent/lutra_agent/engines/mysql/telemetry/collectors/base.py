@@ -51,7 +51,7 @@ IS_ON = "SELECT @@GLOBAL.performance_schema"
 
 
 def watches(connection: Connection) -> bool:
-    """Whether performance_schema is on; off where the server does not say so, which the failures' collector names."""
+    """Whether performance_schema is on; off if the server does not report it, which the failures' collector names."""
     try:
         return bool(connection.row(IS_ON)[0])
     except CollectionFailed:
@@ -131,7 +131,7 @@ class _Look:
 
 @dataclass(frozen=True)
 class Seldom:
-    """One row of gauges; of none where the account may not see the tables. `in_mariadb` and `in_mysql` are what follows
+    """One row of gauges; of none if the account may not see the tables. `in_mariadb` and `in_mysql` are what follows
     SELECT.
     """
 

@@ -1,7 +1,7 @@
 """Whether the server is in recovery, from where it receives its log, and how far behind it applies it.
 
-`lag_s` is the age of the last commit that was applied, while log that was received waits to be applied. Where all comes
-from an archive, nobody knows how far behind it is.
+`lag_s` is the age of the last commit that was applied, while log that was received waits to be applied. If all log
+comes from an archive, the lag is unknown.
 """
 
 from __future__ import annotations

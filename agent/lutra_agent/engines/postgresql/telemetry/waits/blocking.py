@@ -1,8 +1,8 @@
 """Blockers: the number and duration of waits for a lock, and the number of sessions that block without waiting.
 
 `exclusive` counts statements that wait for a table as a whole, as DDL does, and `behind_exclusive` those that wait
-behind one of them. A prepared transaction blocks as process 0. No more than 100 waiting sessions are looked at.
-`entries` are the locks that the shared table has, `relations` the tables and indexes among what they are on.
+behind one of them. A prepared transaction blocks as process 0. At most 100 waiting sessions are examined. `entries` are
+the locks that the shared table has, `relations` the tables and indexes among what they are on.
 """
 
 from __future__ import annotations
