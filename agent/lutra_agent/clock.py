@@ -21,7 +21,7 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
     def wait_for(self, condition: Condition, done: Callable[[], bool], seconds: float) -> bool:
-        """Wait on a condition that the caller holds until `done`, so many seconds at most; whether it is done."""
+        """Wait on a condition that the caller holds until `done`, with a limit in seconds; whether it is done."""
         ...
 
 

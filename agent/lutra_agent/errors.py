@@ -38,7 +38,7 @@ class NoAnswer(DatabaseUnavailable):
 
 
 class ServerStarting(DatabaseUnavailable):
-    """The server runs and admits nobody: it starts, recovers or stops. Wait for it: a restart would only delay it."""
+    """The server runs and admits no client: it starts, recovers or stops. A restart would only delay it."""
 
 
 class CollectionFailed(LutraError):
@@ -84,7 +84,7 @@ class DriverFailed(LutraError):
 
 
 class ServiceUnavailable(LutraError):
-    """Keep the report and try again later: after `retry_after_s` at the earliest, where the service says so."""
+    """Keep the report and try again later: after `retry_after_s` at the earliest, if the service sends it."""
 
     code = "service_unavailable"
 

@@ -1,4 +1,4 @@
-"""Methods that are written once: what a function describes is carried out by whichever client it is asked of."""
+"""Methods that are written once: either client executes the call that a function describes."""
 
 from __future__ import annotations
 

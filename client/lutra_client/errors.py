@@ -29,7 +29,7 @@ class Unreachable(LutraError):
 
 
 class NotLutra(LutraError):
-    """An answer came that is none of the service's: a page of a proxy, or something else at this address."""
+    """The answer does not come from the service: it is a page of a proxy, or something else at this address."""
 
     code = "not_lutra"
 

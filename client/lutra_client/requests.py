@@ -34,7 +34,7 @@ class Request(Generic[T]):
 
     @property
     def repeatable(self) -> bool:
-        """Whether it may be sent again where nobody knows whether it was carried out."""
+        """Whether it may be sent again if it is unknown whether it was executed."""
         return self.method in SAFE or KEY in self.headers
 
     def keyed(self, key: str) -> Request[T]:
@@ -44,7 +44,7 @@ class Request(Generic[T]):
         return replace(self, headers={**self.headers, KEY: key})
 
     def asking(self, **query: Any) -> Request[T]:
-        """With these parameters besides."""
+        """With these additional parameters."""
         return replace(self, query={**self.query, **query})
 
 

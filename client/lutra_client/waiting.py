@@ -48,7 +48,7 @@ class Sessions(operations.Sessions[D]):
 
     @flow
     def wait(self, session: str, /, *, timeout_s: float, every_s: float = EVERY_S) -> Flow[SessionAnswer]:
-        """The session once it is not running any more: settled, paused, completed, stopped or undone.
+        """The session once it no longer runs: settled, paused, completed, stopped or undone.
 
         Raises TimedOut after `timeout_s`.
         """

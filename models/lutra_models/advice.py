@@ -93,12 +93,12 @@ class Reason:
 class Basis:
     """The grounds of a live recommendation, and further information for the operator.
 
-    `symptoms` were evaluated over so many `windows` and `seconds`, of which `shown` are faults; `rules` settings were
-    compared with the rule for this hardware. `predicted_gain` is the largest gain that the model holds to be probable,
-    relatively, None without a model; `least_gain` is what it has to come to. `sentence` says it for people: a line for
-    each finding, the most harmful first, and then what follows from them. `notes` are
-    sentences about what is not proposed: what needs a restart that the mode forbids, what no setting cures, what
-    persists, what was declined before.
+    `symptoms` were evaluated over this number of `windows` and `seconds`, of which `shown` are faults; `rules` settings
+    were compared with the rule for this hardware. `predicted_gain` is the largest gain that the model holds to be
+    probable, relatively, None without a model; `least_gain` is the gain that it has to reach. `sentence` says it for
+    people: a line for each finding, the most harmful first, and then what follows from them. `notes` are sentences
+    about changes that are not proposed: those that need a restart that the mode forbids, problems that no setting
+    cures, persistent symptoms, and declined changes.
     """
 
     sentence: str
@@ -114,7 +114,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Share:
-    """`settings` of a recommendation's changes give this `share` of what all of them are predicted to gain.
+    """`settings` of a recommendation's changes give this `share` of the predicted gain of all of them.
 
     The gain is over the configuration that the changes are counted from. `added` are the settings that come in here.
     `low` and `high` are the share's central 90 % interval by the posterior. A share above 1: fewer would do better.

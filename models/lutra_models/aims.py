@@ -1,7 +1,7 @@
 """One number from readings under several loads: how a configuration compares with the baseline, over all of them.
 
 Under each load a reading is divided by the load's reference, the geometric mean of what the baseline read under it. So
-the number has no unit, 1 is the baseline, and a load with a high throughput weighs no more than one with a low one.
+the number has no unit, 1 is the baseline, and a load with a high throughput has the same weight as one with a low one.
 """
 
 from __future__ import annotations

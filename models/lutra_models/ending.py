@@ -28,7 +28,7 @@ SCATTER = 0.08
 SCATTER_WEIGHT = 2
 """The weight of that prior, in degrees of freedom."""
 DOUBT = 0.05
-"""The relative deviation of the rest from all that its begin can tell."""
+"""The relative deviation of the rest of the window that its begin cannot predict."""
 CHANCE = 0.03
 """A window ends when the chance that it comes to its level is below this."""
 BOUND_CHANCE = 0.1

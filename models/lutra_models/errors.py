@@ -147,7 +147,7 @@ class FailureCode(StrEnum):
 
     @property
     def blames_configuration(self) -> bool:
-        """Whether an undo for this reason counts as a failed trial of what was active."""
+        """Whether an undo for this reason counts as a failed trial of the active configuration."""
         return _Means.NOT_BLAMED not in self.means
 
     @property
@@ -189,7 +189,7 @@ class MeasureCode(FailureCode):
     NOT_MEASURED = "not_measured", _Means.SENTENCE
     """For a reason in other words than a code."""
     REFUSED = "refused", _Means.NOT_RUN
-    """A rule or a server does not let it pass, in a history that tells no more of it."""
+    """A rule or a server does not allow it, in a history without further details."""
 
 
 class ComputeCode(FailureCode):
@@ -204,7 +204,7 @@ class ComputeCode(FailureCode):
     INVALID_OPTIONS = "invalid_options"
     NOT_ENOUGH_OBSERVATIONS = "not_enough_observations"
     LOST = "computation_lost", _Means.SENTENCE
-    """So often that nobody computes it again."""
+    """The number of attempts after which it is not computed again."""
     OTHER = "computation_failed", _Means.SENTENCE
     """With a code of its own, which the message begins with."""
 
@@ -249,7 +249,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: LutraError, by: Party) -> Failure:
-        """Of a computation that raised `error`, whoever brought its type."""
+        """The failure of a computation that raised `error`, of a type from any package."""
         code = codes().get(error.code)
         return cls(code, str(error), by) if code else cls(ComputeCode.OTHER, f"{error.code}: {error}", by)
 

@@ -14,7 +14,9 @@ from typing import Literal
 from lutra_models.knobs import Value
 
 Ground = Literal["outage", "danger", "fault", "elsewhere", "enough", "note", "rule", "outlying"]
-"""A symptom of one of the catalogue's kinds; a rule for this hardware, or a value far outside of what serves it."""
+"""A symptom of one of the catalogue's kinds; a rule for this hardware, or a value far outside the useful range of the
+host.
+"""
 URGENT: tuple[Ground, ...] = ("outage", "danger")
 """The grounds that come before all those that only cost time, in this order."""
 CURABLE: tuple[Ground, ...] = ("outage", "danger", "fault")
@@ -68,9 +70,9 @@ class Move:
 class Finding:
     """Something known, with a `strength` above 0 and at most 1, and the moves that belong together for it.
 
-    `name` is the symptom's, or for a rule its setting's. `settings` are all that it speaks of. `gain` is by which share
-    p99 is expected to fall where it is right, of which the strength is the probability. `statements` are for a person,
-    where no move is offered.
+    `name` is the symptom's, or for a rule its setting's. `settings` are all its settings. `gain` is the share by which
+    p99 is expected to fall if it is right; the probability of that is the strength. `statements` are for a person, if
+    no move is offered.
     """
 
     name: str
@@ -147,12 +149,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was looked at, and what it says: `findings`, the one worth most first.
+    """The examined evidence, and its result: `findings`, the most valuable first.
 
-    `evaluated` symptoms had all that they read, over so many windows and seconds; `rules` settings were compared with
-    the rule for this hardware. `deliberate` are settings that somebody set: their values differ from the default.
-    `compared` is what active changes did, the latest one first and then all of a session together. `unread` says in
-    words why the session's objective is not read, empty if it is.
+    `evaluated` symptoms had all their inputs, over this number of windows and seconds; `rules` settings were compared
+    with the rule for this hardware. `deliberate` are settings that somebody set: their values differ from the default.
+    `compared` are the effects of active changes, the latest one first and then all of a session together. `unread` says
+    in words why the session's objective has no readings, empty if it has.
     """
 
     version: str

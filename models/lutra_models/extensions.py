@@ -3,7 +3,7 @@ the recommender.
 
 A package names each such value among its entry points. The value is what would be a line of the tuple in this
 repository; a part of the recommender may also be its class. A part is imported where an options document names it, and
-nowhere else: a package that is broken harms nobody who did not ask for it.
+nowhere else: a broken package affects only documents that name it.
 """
 
 from __future__ import annotations

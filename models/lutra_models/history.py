@@ -58,10 +58,10 @@ class Window:
 class Observation:
     """A trial, parsed and trusted: a configuration and what was measured under it, or why nothing could be.
 
-    `metrics` holds targets and runtime counters alike, by name, in the unit of the name; what was not measured is
-    absent. `context` (engine version, threads, hardware) overrides the history's. `bounds` holds, by name, what a
-    window that was ended early says instead of a value: the whole one would have read at most this where more is
-    better, else at least this.
+    `metrics` holds targets and runtime counters by name, in the unit of the name; an unmeasured one is absent.
+    `context` (engine version, threads, hardware) overrides the history's. `bounds` holds, by name, the bound of a
+    window that was ended early, in place of a value: the whole one would have read at most this if more is better,
+    otherwise at least this.
     """
 
     configuration: Configuration
@@ -119,10 +119,10 @@ class History:
     Observations come in the order in which they were measured. `pending` are configurations proposed and not yet
     measured. `warm_starts` are configurations worth trying early (a rule-based one). Configurations are completed and
     brought into the space's order here: observed values outside a domain are legal. `server_rounding` are, by setting,
-    numbers that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was
-    active when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by,
-    and the observations hold what was measured under each load as well. `evidence` is what symptoms and rules say of a
-    live database, None if nobody asked them; `turned_down` what its operator or its guards did not want.
+    requested numbers and the server's own in their place, if it took another: (asked, made). `baseline` was active when
+    the session began: changes are counted from it. Under several loads `objective` is the number of `aim`, and the
+    observations hold the readings under each load as well. `evidence` is the evidence of symptoms and rules about a
+    live database, None without a check; `turned_down` are the declined changes.
     """
 
     space: KnobSpace
@@ -304,7 +304,7 @@ class TuningSession:
     verification_rounds: int = 0
     """At most, after the trials and before the handover, in a lab; 0 for no verification."""
     max_changes: int | None = None
-    """The most settings that a recommendation may change of what was active when the session began; None for any."""
+    """The most settings that a recommendation may change from the session's first configuration; None for any."""
     aim: Aim | None = None
     """Over which loads the objective is judged, in a lab; None for the load that the driver makes by itself."""
     exploration: int = 0

@@ -19,7 +19,7 @@ Value = int | float | str
 Applies = Literal["immediate", "reload", "restart", "reboot"]
 """The step that makes a new value active: its statement, a reload, a restart of the server, a reboot of its host.
 
-Nobody but the host's operator reboots it: a setting that needs that is shown, and does not move.
+Only the host's operator reboots it: a setting that needs that is shown, and does not move.
 """
 Risk = Literal["none", "durability", "availability", "host"]
 """The possible cost of a new value: nothing, committed data, connections, or other programs on the machine."""

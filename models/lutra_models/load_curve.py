@@ -27,7 +27,7 @@ class Curve:
 
     @classmethod
     def over(cls, rates: Sequence[float]) -> Curve:
-        """As much of it as so many windows at these rates can tell."""
+        """The part of it that the windows at these rates can determine."""
         ordered = sorted(math.log(rate) for rate in rates)
         if not ordered:
             return cls(0.0, False)

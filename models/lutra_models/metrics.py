@@ -40,7 +40,7 @@ def bounded(texts: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number per window. The unit is in the name as well (`p99_ms`), so that nobody need look it up."""
+    """A number per window. The name contains the unit (`p99_ms`)."""
 
     name: str
     unit: str
@@ -80,7 +80,7 @@ class Objective:
 
     @property
     def refusal(self) -> str | None:
-        """Why nobody means it; None if the goal is the metric's own, or where only its owner knows that."""
+        """The reason why the goal is wrong; None if the goal is the metric's own, or if only its owner knows it."""
         right = BETTER.get(self.metric)
         if right is None or right == self.goal:
             return None

@@ -69,7 +69,7 @@ class Host:
     disk_bytes: int | None = None
     """The disk size that the formulas use: the data disk's size, or less if it is nearly full."""
     rotational: bool | None = None
-    """A spinning disk; None if nobody knows, as on most virtual machines."""
+    """A spinning disk; None if unknown, as on most virtual machines."""
     kernel: str | None = None
     """`6.18`."""
     allocator: str | None = None
@@ -130,7 +130,7 @@ class Host:
 class Server:
     """One database server as its agent sees it. `peak_connections` is the most seen at once, 0 if unknown.
 
-    `identifier` is what the server calls itself (a system identifier, a UUID), empty if it does not tell.
+    `identifier` is the server's name for itself (a system identifier, a UUID), empty if it does not report one.
     """
 
     engine: str

@@ -1,7 +1,8 @@
 """The messages between an agent and the service. The only module of the core that imports pydantic.
 
-An agent's text is not trusted: every model forbids unknown fields, bounds its sizes and refuses numbers that are none.
-Unknown *metrics* are kept; an unknown *field* is refused, and the refusal names the protocol that the service speaks.
+An agent's text is not trusted: every model forbids unknown fields, bounds its sizes and refuses text in place of
+numbers. Unknown *metrics* are kept; an unknown *field* is refused, and the refusal names the protocol that the service
+speaks.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def serve(app: FastAPI, settings: Settings) -> None:
 
 
 def refusal_to_listen(settings: Settings) -> str | None:
-    """Why nobody can listen at the address of the settings, and the way out; None if somebody can."""
+    """The reason why the address of the settings cannot be used, and the remedy; None if it can."""
     place = f"{settings.host}:{settings.port}"
     try:
         for family, kind, protocol, _, address in socket.getaddrinfo(

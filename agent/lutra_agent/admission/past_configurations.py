@@ -1,6 +1,6 @@
 """Configurations that this database ran under, from the agent's own disk: what a directive may lead back to.
 
-A directive that says `rollback` or `restore` is believed only as far as its values are found here.
+A directive with `rollback` or `restore` is accepted as one only as far as its values are found here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lutra_agent.state.store import State
 
 HISTORY = "history"
 KEPT = 50
-"""The configurations before so many changes."""
+"""The number of configurations before changes."""
 
 Active = Mapping[str, str]
 """Setting → the text of its active value."""

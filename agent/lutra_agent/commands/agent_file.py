@@ -29,7 +29,7 @@ def load(path: Path) -> Config:
 
 
 def parse(document: Mapping[str, Any]) -> Config:
-    """Raises ConfigError, which tells every fault. The engine's family says which keys `[database]` has."""
+    """Raises ConfigError, which names every fault. The engine's family says which keys `[database]` has."""
     table = document.get("database", {})
     faults: list[str] = []
     try:

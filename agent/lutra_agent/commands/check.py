@@ -30,8 +30,8 @@ from lutra_agent.runtime.local_database import LocalDatabase
 class Examination:
     """`complete`: the agent can do all that the configured mode allows, and the service takes its reports.
 
-    `movable` are the settings that the mode moves where nobody names others. Rights to the rest are not asked for:
-    a directive that an operator makes of them is refused with the statement that is missing.
+    `movable` are the settings that the mode moves by default. Rights to the rest are not checked: a directive with such
+    a setting is refused with the statement that is missing.
     """
 
     server: Server
@@ -129,7 +129,7 @@ def _missing(
 
 
 def connection(database: DatabaseConfig) -> str:
-    """How the agent reaches the server, and what nobody else can learn of its password there."""
+    """The connection of the agent to the server, and the privacy of its password there."""
     if database.by_socket:
         return "by the server's socket"
     if database.tls_ca is not None:

@@ -46,7 +46,7 @@ class NotJudged(click.ClickException):
 def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
     """Of windows of at most ten seconds. Raises DatabaseUnavailable and CollectionFailed.
 
-    A server that lets nobody in, or answers nothing, is judged by that alone.
+    A server that refuses every login, or does not answer, is judged by that alone.
     """
     database = local_database(config, clock)
     try:

@@ -131,7 +131,7 @@ def weight(text: str) -> tuple[str, float]:
 
 
 def limit(text: str) -> dict[str, Any]:
-    """`p99_ms<=20` or `qps>=900` as the service wants it. Raises ValueError."""
+    """`p99_ms<=20` or `qps>=900` in the service's form. Raises ValueError."""
     for sign, side in (("<=", "at_most"), (">=", "at_least")):
         metric, found, bound = text.partition(sign)
         if found:

@@ -41,7 +41,7 @@ class Section:
 
 
 def read(kind: type[T], table: object, name: str = "") -> T:
-    """The table `name` as a `kind`. Raises ConfigError, which tells every fault of the table."""
+    """The table `name` as a `kind`. Raises ConfigError, which names every fault of the table."""
     # As JSON: strict Python would want a tuple for a list. A date of TOML becomes its text.
     try:
         return TypeAdapter(kind).validate_json(json.dumps(table, default=str))

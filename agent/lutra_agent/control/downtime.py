@@ -99,8 +99,8 @@ class Downtime:
     def held_down(self) -> str:
         """The reason why the server is held down, in words; empty if it crashed, or does not start with its settings.
 
-        Where nothing tells a shutdown from a crash, a server that has been up since the agent's own last command counts
-        as shut down: to start it could make it a second primary.
+        If a shutdown cannot be distinguished from a crash, a server that has been up since the agent's own last command
+        counts as shut down: to start it could make it a second primary.
         """
         seen = self._last()
         ours = seen is not None and seen.ours

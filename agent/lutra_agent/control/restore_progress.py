@@ -13,7 +13,7 @@ class RestoreProgress:
 
     @property
     def started(self) -> bool:
-        """A server on its way up has read the file, and is only to be waited for."""
+        """A server that is starting has read the file, and the caller only waits for it."""
         return self.stage is not None
 
     @property

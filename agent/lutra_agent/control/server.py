@@ -93,7 +93,7 @@ class ServerControl:
         return bool(self._config.command)
 
     def require_not_paused(self) -> None:
-        """Raises HeldDown if the agent is paused: whoever paused it may have stopped the server."""
+        """Raises HeldDown if the agent is paused: the operator who paused it may have stopped the server."""
         if self._state is not None and self._state.paused and not self._by_operator:
             raise HeldDown("the agent is paused: it starts and restarts no server")
 
@@ -170,7 +170,7 @@ class ServerControl:
         return found
 
     def runs(self, data_dir: Path | None) -> bool:
-        """Whether it is known that there is a server, on its way up perhaps, or too busy to answer."""
+        """Whether a server is known to run: it may be starting, or too busy to answer."""
         try:
             self._health.ping()
         except ServerStarting:

@@ -43,7 +43,7 @@ class Driver(Protocol):
     def name(self) -> str: ...
 
     def context(self) -> dict[str, Value]:
-        """What, besides the settings, its figures depend on: clients, scale, rate, …"""
+        """The circumstances of its figures beside the settings: clients, scale, rate, …"""
         ...
 
     def run(

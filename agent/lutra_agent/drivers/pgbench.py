@@ -276,7 +276,7 @@ def _counted(script: str) -> int | None:
         return count_statements(Path(script).read_text())
     except (OSError, UnicodeDecodeError) as error:
         known = ", ".join(BUILTIN)
-        raise ConfigError(f"driver.script: {script!r} is none of {known} and no readable file: {error}") from error
+        raise ConfigError(f"driver.script: {script!r} is not one of {known} and no readable file: {error}") from error
 
 
 def build(table: Mapping[str, Any], database: Database) -> Pgbench:

@@ -2,8 +2,9 @@
 
 `python -m lutra_agent.drivers.redis_clients SECONDS WARMUP_S TEST=CLIENTS[,TEST=CLIENTS] PROGRAM ARGUMENT…`
 
-The generator knows no time, only a number of requests, and tells percentiles at its end alone. So it runs without an
-end for the warm-up, which gives the rate, and then for as many requests as that rate makes in the measured time.
+The generator knows only a number of requests and no time, and reports percentiles only at its end. So it runs without
+an end for the warm-up, which gives the rate, and then for the number of requests that the rate makes in the measured
+time.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ SINGLE_STATEMENT = (
 )
 """Their event is one statement; another script's is a transaction."""
 CLIENTS = {"postgresql": "pgsql", "mysql": "mysql", "mariadb": "mysql"}
-"""Which of sysbench's clients speaks to an engine."""
+"""The client of sysbench for an engine."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def password_variables() -> frozenset[str]:
 
 
 def family(name: str) -> Family:
-    """Raises ConfigError for a family that is none of `families`."""
+    """Raises ConfigError for a family that is not in `families`."""
     found = next((f for f in families() if f.name == name), None)
     if found is None:
         raise ConfigError(f"database.engine: {name!r} is not one of {', '.join(f.name for f in families())}")

@@ -19,7 +19,7 @@ LONGEST = 16 << 20
 NO_FILE_OF_OURS = (errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EISDIR, errno.ENXIO)
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-"""The disk takes nothing, whoever asks."""
+"""The disk accepts nothing, from any account."""
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def made_in(folder: Path) -> tuple[int, int]:
 
 
 def is_read_only(folder: Path) -> bool:
-    """Whether nobody may write there, whatever the rights of the account."""
+    """Whether no account may write there, whatever its rights."""
     return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 

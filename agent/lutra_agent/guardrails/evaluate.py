@@ -11,7 +11,7 @@ from typing import Any
 from lutra_models.guardrails import GUARDS, Guard, GuardName, Guardrail
 
 BASELINE_WINDOWS = 3
-"""So many readings make a baseline; with fewer a guard that needs one says nothing."""
+"""The number of readings in a baseline; with fewer, a guard that needs one does not fire."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Violation:
     since: datetime
     held_s: float
     why: str = ""
-    """In words, where more than the last reading says so."""
+    """In words, for a decision by more than the last reading."""
 
     @property
     def fires(self) -> bool:

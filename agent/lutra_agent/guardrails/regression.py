@@ -1,4 +1,4 @@
-"""Whether p99 is worse since a change, by all windows since and before: what no single window's bound can tell."""
+"""Whether p99 is worse since a change, by all windows since and before, beyond any single window's bound."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Stream(httpcore.NetworkStream):
         self._inner.close()
 
     def shut(self) -> None:
-        """Wake whoever reads or writes in another thread."""
+        """Wake a thread that reads or writes."""
         with suppress(OSError):
             self.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 

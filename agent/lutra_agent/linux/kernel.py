@@ -2,8 +2,8 @@
 
 One is not a setting of the kernel, but of the database server's process: it has no file here.
 
-The catalogue says what they mean and where to search. These are the wider limits of what the kernel takes, so that
-whatever was there before can be restored.
+The catalogue has their meanings and search ranges. These are the wider limits of the kernel, so that every previous
+value can be restored.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class KernelSetting:
         """Raises Refused for a text that is not to be written."""
         if self.options is not None:
             if value not in self.options:
-                raise Refused(f"{self.name}: {value[:40]!r} is none of {', '.join(self.options)}")
+                raise Refused(f"{self.name}: {value[:40]!r} is not one of {', '.join(self.options)}")
         elif not WHOLE.fullmatch(value) or not self.low <= int(value) <= self.high:
             raise Refused(f"{self.name}: {value[:40]!r} is not a whole number from {self.low} to {self.high}")
 
@@ -113,7 +113,7 @@ class Kernel:
         self.disk = disk
 
     def path(self, setting: KernelSetting) -> Path:
-        """Raises Refused for a setting of a disk if there is none, and for what is none of the kernel's."""
+        """Raises Refused for a setting of a disk if there is none, and for a name that is not the kernel's."""
         if setting.of_server:
             raise Refused(f"{setting.name}: the kernel has no such setting")
         if not setting.of_disk:

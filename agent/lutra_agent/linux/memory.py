@@ -25,7 +25,7 @@ class Memory:
         return text
 
     def text(self, key: str) -> str:
-        """Empty where nothing is remembered."""
+        """Empty if nothing is remembered."""
         found = self._all().get(key)
         return found if isinstance(found, str) else ""
 

@@ -17,8 +17,8 @@ class Places:
     """`root` has the kernel's `proc` and `sys`. Two files make values last; `memory` is the helper's own folder.
 
     `system` is the root of the files by which others set the same: those of sysctl.d, TuneD and systemd. Below it are
-    also the unit whose server may get another allocator, its drop-in, and the allocators' libraries. These are believed
-    where the account `owner` alone can write them. `systemctl` is the program.
+    also the unit whose server may get another allocator, its drop-in, and the allocators' libraries. These are trusted
+    if only the account `owner` can write them. `systemctl` is the program.
     """
 
     root: Path = Path("/")

@@ -39,8 +39,8 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Request:
-    """One step. `disk` is the data disk's id, empty if the setting is none of a disk's, or the disk is not known;
-    `process` is the number of the database server's.
+    """One step. `disk` is the data disk's id, empty if the setting is not a disk's, or the disk is unknown; `process`
+    is the number of the database server's.
     """
 
     verb: str

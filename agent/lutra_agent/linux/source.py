@@ -34,7 +34,7 @@ class _Disk:
 
 
 class LinuxHost:
-    """Reads the kernel itself; what changes it is asked of the helper. It needs no server but to find the data's disk.
+    """Reads the kernel itself; the helper makes changes. It needs the server only to find the data's disk.
 
     Neither of its two files is the agent's to write, so it has no backing: its steps undo all that they do. The kernel
     takes each value at once, and systemd its file with a step.

@@ -52,8 +52,8 @@ def gauges(groups: Cgroups, device: str | None) -> dict[str, float]:
 
 
 def counters(groups: Cgroups, device: str | None) -> dict[str, float]:
-    """Waits of the group's members, how often it was held back at the limit that it may not pass for long, and what it
-    asked of the data's disk.
+    """Waits of the group's members, the number of times that it was throttled at its soft limit, and its requests to
+    the data's disk.
     """
     folder = next(groups.folders("memory"), None)
     if folder is None:

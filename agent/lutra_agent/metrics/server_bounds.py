@@ -9,7 +9,7 @@ from lutra_agent.linux.state.files import named, present, text
 
 KB = 1024
 MOST_CHILDREN = 2000
-"""Of more processes, so many are looked at: it costs a read for each."""
+"""The most processes to examine, with one read each."""
 MAY_RAISE_LIMITS = 1 << 24
 """CAP_SYS_RESOURCE: limits of the account do not bind such a process."""
 LEAST_PRIORITY = 19

@@ -55,7 +55,7 @@ class ServerProcess:
         return found.f_blocks * found.f_frsize
 
     def open_files(self) -> int | None:
-        """None if nothing tells, or where the process raises the limit by itself."""
+        """None if unknown, or if the process raises the limit by itself."""
         if self._status(self._pid).get("CapEff", 0) & MAY_RAISE_LIMITS:
             return None
         for line in _text(self._proc / str(self._pid) / "limits").splitlines():

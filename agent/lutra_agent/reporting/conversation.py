@@ -57,7 +57,7 @@ class Conversation:
         return [text[:1000] for text in (self._not_admitted, aside if held else "") if text]
 
     def send(self) -> Receipt | None:
-        """Send a batch of what waits; the answer to the newest, None if nothing was accepted."""
+        """Send a batch of waiting reports; the answer to the newest, None if nothing was accepted."""
         receipt = None
         try:
             for receipt in self._delivery.batch():  # noqa: B007
@@ -82,7 +82,7 @@ class Conversation:
         return None
 
     def end(self) -> None:
-        """From another thread: what is under way fails now, and changes nothing any more."""
+        """From another thread: an exchange in progress fails now, and has no further effect."""
         self._spool.close()
         self._transport.end()
 

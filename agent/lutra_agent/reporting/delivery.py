@@ -14,7 +14,7 @@ from lutra_agent.reporting.spool import Spool
 BATCH_REPORTS = 100
 BATCH_S = 10.0
 TRIES, PATIENCE_S = 5, 600.0
-"""A report that the service fails at stops the others for so many tries and so long,"""
+"""The tries and seconds for which a report that the service fails at delays the others,"""
 TRIES_OF_MORE = 2
 """and only for these where it failed at another one within HELD_S."""
 HELD_S = 3600.0

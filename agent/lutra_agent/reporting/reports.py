@@ -105,7 +105,7 @@ def reporting_name(configured: str | None) -> str:
 
 
 def identifier(text: str) -> str:
-    """A host's name as the wire wants it."""
+    """A host's name in the wire's form."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", text)[:64] or "agent"
 
 

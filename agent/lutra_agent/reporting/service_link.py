@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class News:
-    """The service's latest answer: a directive to execute, its rules if it sent any, whether it wants the settings."""
+    """The service's latest answer: a directive, its rules if it sent any, and whether it asks for the settings."""
 
     directive: Directive | None = None
     rules: Rules | None = None
@@ -45,11 +45,13 @@ class ServiceLink(Protocol):
         ...
 
     def wait(self, seconds: float, ask: bool) -> News:
-        """News: as soon as a directive is among them, else after so many seconds. `ask`: let the service be asked."""
+        """News: as soon as a directive is among them, otherwise after that many seconds. `ask`: let the service be
+        asked.
+        """
         ...
 
     def sent(self, within_s: float) -> bool:
-        """Whether all that the spool held was sent, or refused, within so many seconds."""
+        """Whether all reports in the spool were sent, or refused, within that many seconds."""
         ...
 
 
@@ -77,7 +79,7 @@ class ThreadedLink:
         self._thread.start()
 
     def close(self) -> None:
-        """Bounded: an exchange that hangs is cut off, and a thread that hangs all the same ends with the process."""
+        """Bounded: an exchange that hangs is cut off, and a thread that still hangs ends with the process."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -127,7 +127,9 @@ class Spool:
                 self._save()
 
     def close(self) -> None:
-        """Nothing changes from now on, whoever may still be sending: what was not counted as accepted is sent again."""
+        """Nothing changes from now on, even if another thread is still sending: a report that was not counted as
+        accepted is sent again.
+        """
         with self._lock:
             self._closed = True
 

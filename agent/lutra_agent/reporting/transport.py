@@ -52,7 +52,7 @@ def encode(report: Report) -> bytes:
 class Transport:
     """Raises ServiceUnavailable for what may work later and ServiceRefused for what never will.
 
-    For one thread, but for `end`.
+    For one thread, except `end`.
     """
 
     def __init__(self, config: ServiceConfig, token: str, http: Http | None = None) -> None:

@@ -99,7 +99,7 @@ class Loop:
         return self._changes.load().pending
 
     def sent(self, within_s: float) -> bool:
-        """Whether the service has all reports, within so many seconds."""
+        """Whether the service has all reports, within that many seconds."""
         return self._service.sent(within_s)
 
     def _turn(self) -> None:

@@ -1,4 +1,4 @@
-"""The state machine of a change: what each event makes of the records. Pure, and total but for IllegalEvent."""
+"""The state machine of a change: the records after each event. Pure, and total except for IllegalEvent."""
 
 from __future__ import annotations
 

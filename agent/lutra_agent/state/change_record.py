@@ -143,7 +143,7 @@ class Changes:
 
     @property
     def pending(self) -> str:
-        """In words what is not settled yet, for whoever starts the agent; empty if nothing is."""
+        """The unsettled records in words, at the agent's start; empty if there are none."""
         told = []
         if (record := self.in_hand) is not None:
             told.append(f"{record.directive} is incomplete and is undone first: {record.words_back}")

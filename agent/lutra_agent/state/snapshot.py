@@ -37,9 +37,8 @@ class Snapshot:
     """The settings of one source: the text of each in the settings file, and its active value.
 
     `file` is None if the source keeps none, or the agent's account may not read it: then they are restored by steps
-    alone, the server's own while it is up.
-    `data_dir` is where to look for a server that does not answer, and `name` what tells the data there from another
-    server's: the file is written as long as it does. `identifier` is what the server called itself.
+    alone, the server's own while it is up. `data_dir` is the folder of a server that does not answer, and `name`
+    identifies the data there: the file is written only while it matches. `identifier` is the server's name for itself.
     """
 
     texts: Mapping[str, str | None]

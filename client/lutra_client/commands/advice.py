@@ -23,7 +23,7 @@ OPEN = ("running", "settled", "paused")
 SHOWN = 3
 """Sessions of a database, the newest ones."""
 LINES = 12
-"""Of what happened of late, the newest ones."""
+"""The number of the newest events shown."""
 WINDOWS = 12
 """The newest windows, whose medians are shown beside the prediction."""
 QUIET_S = 3.0

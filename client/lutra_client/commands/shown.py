@@ -26,7 +26,7 @@ from lutra_client.schemas import (
 
 WIDTH = 100
 SHARES = (0.8, 0.95)
-"""Of the predicted gain: how many settings give so much is shown."""
+"""The share of the predicted gain for which the number of settings is shown."""
 
 
 TO_COME = ("proposed", "approved")

@@ -119,7 +119,7 @@ def in_order(found: Document) -> list[Document]:
 
 
 def as_table(found: Document) -> list[Document]:
-    """The same as `--json` tells it."""
+    """The content of `--json`."""
     return [
         {
             "name": FINALISTS[f["name"]],

@@ -98,7 +98,7 @@ def _wait(stack: Stack, since: float) -> None:
 
 
 def as_trial(row: Document) -> Document:
-    """One trial as `--json` tells it; predictions are absent before there is anything to predict from."""
+    """One trial of `--json`; predictions are absent before there is a model."""
     trial: Document = {
         "trial": row["trial"],
         "origin": row["origin"],

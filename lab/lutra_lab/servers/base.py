@@ -158,7 +158,7 @@ class ScratchServer(ABC):
 
     @property
     def include_file(self) -> Path | None:
-        """Where the agent writes settings that the server reads last, for an engine that wants such a file."""
+        """The file of settings that the server reads last, for an engine that needs such a file."""
         return None
 
     @property

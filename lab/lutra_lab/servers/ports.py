@@ -20,7 +20,7 @@ _held: deque[socket.socket] = deque()
 
 
 def free_port() -> int:
-    """A TCP port of loopback that nobody listens on, and that no other process gets from here meanwhile.
+    """A TCP port of loopback on which nothing listens, and that no other process gets from here meanwhile.
 
     A server binds its port seconds after it was chosen. Until then this process holds the UDP port of the same number,
     for the last `HELD` ports that it chose; another process that meets a held number takes another one. Raises OSError

@@ -1,4 +1,4 @@
-"""The processes of a scratch server, known by arguments that nobody else has: its pid file may lie, or be gone."""
+"""The processes of a scratch server, identified by unique arguments: its pid file may be wrong, or gone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POLL_S = 0.05
 
 
 def having(arguments: Collection[str]) -> list[psutil.Process]:
-    """Those that run with one of these arguments, but for this process."""
+    """The processes with one of these arguments, except this one."""
     found = (p for p in psutil.process_iter(["cmdline"]) if set(arguments).intersection(p.info["cmdline"] or ()))
     return [p for p in found if p.pid != os.getpid() and runs(p)]
 
@@ -32,7 +32,7 @@ def runs(process: psutil.Process) -> bool:
 
 
 def named(pid_file: Path, argument: str) -> int | None:
-    """The process that a file names, where it is one with this argument: a dead one's number may be a stranger's."""
+    """The process that a file names, if it has this argument: a dead process's number may belong to another one now."""
     try:
         process = psutil.Process(int(pid_file.read_text().split()[0]))
         return process.pid if argument in process.cmdline() and runs(process) else None

@@ -1,7 +1,7 @@
 """A process that outlives its parent by a moment: when the parent is gone, however it went, the server goes too.
 
 It waits for the end of a pipe that the parent alone holds open, so SIGKILL is noticed and no pid is polled. It reads no
-file of the server's: where somebody deleted the folder first, the server is found and ended all the same.
+file of the server's: it finds and ends the server even after the folder was deleted.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Symptoms, rules and what is set on purpose in; evidence out. A pure function.
 
-A symptom comes first: where a rule wants the same, its value counts if it goes farther; where a rule wants the
-opposite, it is silent. One that is too weak to be acted on keeps no rule back. A rule speaks only for what nobody has
-set, on a server that nobody has tuned: whoever set a good part of the settings that matter chose to leave the rest. It
-goes no farther than the data have use for, where their size is known. Of what somebody did set, it speaks where the
-value is far outside of what serves any such host. Where the host has no memory to spare, nothing asks for more of it.
-A symptom whose risk a person accepts asks for nothing, and no rule asks for it in its place.
+Symptoms come first. If a rule agrees with a symptom, its value counts if it goes farther; a rule that disagrees is
+ignored. A symptom below the strength of a proposal blocks no rule. A rule applies only to settings at their default, on
+a server that was never tuned: an operator who set many of the settings that matter chose to leave the rest. Its value
+goes at most as far as the data need, if their size is known. For a setting that was set on purpose, a rule applies only
+if the value is far outside the useful range of any such host. If the host has no memory to spare, no proposal takes
+more of it. An accepted symptom proposes nothing, and no rule does so in its place.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lutra_models.symptoms.sentences import told
 
 MB = 2**20
 NEAR = 2.0
-"""A number within this factor of its rule's is as good: nobody would see the difference."""
+"""A number within this factor of its rule's is as good: the difference would not be noticeable."""
 TUNED = 1 / 3
 """The share of the settings that matter from which on, once somebody has set them, the server counts as tuned."""
 RULE_STRENGTH = 0.5

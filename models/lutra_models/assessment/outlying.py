@@ -1,4 +1,4 @@
-"""Settings that somebody set far outside of what serves a host like this, whatever the load shows today.
+"""Settings that were set far outside the useful range of a host like this, whatever the load shows today.
 
 The catalogue's range of a setting is the region worth a search, derived from the manuals' advice and from the host. A
 value below half of its lower end, or above twice its upper end, is no longer a matter of taste. Two exceptions: large

@@ -63,7 +63,7 @@ def rule_rows(engine: str) -> tuple[RuleRow, ...]:
 
 
 def from_document(document: Mapping[str, Any]) -> tuple[RuleRow, ...]:
-    """Raises ValueError if a row speaks of what no catalogue has, or reads a name that nobody knows."""
+    """Raises ValueError if a row names a setting of no catalogue, or reads an unknown name."""
     return tuple(_checked(_row(entry)) for entry in document["rule"])
 
 

@@ -83,8 +83,8 @@ def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSte
 
 
 def not_active(reported: ReportedSettings, name: str) -> str | None:
-    """What the settings file has and the running server has not, in words with the way out; None if both say the
-    same, and where nothing tells.
+    """The values that the settings file has and the running server has not, in words with the remedy; None if both
+    agree, or if that is unknown.
     """
     setting, wanted = reported.server.settings[name], _in_file(reported, name)
     reload = renderer(reported.catalog_of(name).name).reload

@@ -1,4 +1,4 @@
-"""A nearby name for one that nobody knows."""
+"""A nearby name for an unknown one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` (did you mean work_mem?)`, or nothing if no name is near: neither alike nor the only one that begins so."""
+    """` (did you mean work_mem?)`, or nothing if no name is similar or the only one with this beginning."""
     names = list(known)
     begun = [n for n in names if n.startswith(f"{name.lower()}_")]
     near = get_close_matches(name.lower(), names, n=1, cutoff=0.75) or (begun if len(begun) == 1 else [])

@@ -59,7 +59,7 @@ class LimitRule:
 
 
 def limit_rule(reported: ReportedSettings, known: Iterable[Mapping[str, Value]] = ()) -> LimitRule:
-    """`known` are configurations that the server ran under, besides the current one."""
+    """`known` are further configurations that the server ran under, beside the current one."""
     limits = _told(reported)
     overlay = reported.overlay.only(frozenset(n for row, _ in limits for n in row.needs.names))
     scopes = [overlay.scope({}), *(overlay.scope(c) for c in known)]

@@ -75,8 +75,8 @@ class LiveSettings(ReportedSettings):
     ) -> Refusal | None:
         """Why not: the sum is above the limit, and a part of it above that of every known configuration.
 
-        `known` are configurations that the server ran under, besides the current one. Going back to what was active
-        before is not a proposal: do not ask here.
+        `known` are further configurations that the server ran under, beside the current one. A return to an earlier
+        configuration is not a proposal: do not check it here.
         """
         return sums.memory_rule(self, policy, known)(Configuration(proposed))
 

@@ -39,12 +39,11 @@ class KnobRow:
     """The catalogue's row of one setting. Formulas use bytes and milliseconds; the reader converts.
 
     `tune` says whether it is searched without being named. `since` and `until` are versions, both included: an `until`
-    of (10, 5) covers 10.5.9. `legal` are the options that the server takes besides those that are searched, for servers
-    that do not tell them. The server rounds a value to a multiple of `multiple_of`. Where the live server does not
-    fulfil `needs`, and nothing that moves with it may come to, the setting has no effect there and does not move; one
-    that is `fixed` is only shown. `source` is the setting source that keeps it. `takes`
-    is what the server itself takes, in its unit, for one that nobody can ask; None if that is not known. `synonyms`
-    are further words of options.
+    of (10, 5) covers 10.5.9. `legal` are further options that the server accepts beyond the searched ones, for servers
+    that do not report them. The server rounds a value to a multiple of `multiple_of`. If the live server does not
+    fulfil `needs`, and no other moving setting can make it do so, the setting has no effect there and does not move;
+    one that is `fixed` is only shown. `source` is the setting source that keeps it. `takes` is the server's own range,
+    in its unit, for a setting whose range cannot be queried; None if unknown. `synonyms` are further words of options.
     """
 
     name: str
@@ -74,7 +73,7 @@ class KnobRow:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise ValueError(f"{self.name}: kind {self.kind!r} is none of {get_args(Kind)}")
+            raise ValueError(f"{self.name}: kind {self.kind!r} is not one of {get_args(Kind)}")
         if self.applies not in (*get_args(Applies), "fixed") or self.risk not in get_args(Risk):
             raise ValueError(f"{self.name}: applies={self.applies!r}, risk={self.risk!r}")
         moves = self.applies != "fixed"
@@ -170,7 +169,7 @@ class LimitRow:
 
     def __post_init__(self) -> None:
         if self.fact not in LIMITS:
-            raise ValueError(f"{self.name}: {self.fact!r} is none of {LIMITS}")
+            raise ValueError(f"{self.name}: {self.fact!r} is not one of {LIMITS}")
 
     def amount(self, number: float) -> str:
         return f"{number / 2**20:,.0f} MB" if self.unit == "B" else f"{number:,.0f}"
@@ -223,7 +222,7 @@ def version_of(version: str) -> Version:
 def load(name: str) -> Catalog:
     """An engine's own catalogue, or that of a further setting source.
 
-    Raises NotFound if there is none of this name, ValueError if its file contradicts itself.
+    Raises NotFound if this name does not exist, ValueError if its file contradicts itself.
     """
     if name not in catalogues():
         raise NotFound(f"unknown engine {name!r}; known: {', '.join(engines())}")
@@ -257,7 +256,7 @@ def require_distinct(catalogs: Sequence[Catalog]) -> None:
 
 
 def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
-    """Raises ValueError if a formula reads a name that nobody knows."""
+    """Raises ValueError if a formula reads an unknown name."""
     booleans: Booleans = tuple(document.get("booleans", BOOLEANS))
     source = document.get("source", SERVER)
     shared = {"since": document.get("since", 0), "booleans": booleans, "source": source}

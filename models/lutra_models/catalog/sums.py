@@ -14,8 +14,9 @@ from lutra_models.knobs import Configuration, Knob, Number, Refusal, Value
 from lutra_models.server import MemoryCount, Policy, Server
 
 LEAST_FOR_DEFAULTS = 2**29
-"""The servers' own defaults are held to be made for hosts that leave them at least this much; MySQL's manual says so of
-its own ("Configuring InnoDB", 512 MB of RAM)."""
+"""The assumption that servers' own defaults are made for hosts with at least this much memory for them; MySQL's manual
+says so about its own ("Configuring InnoDB", 512 MB of RAM).
+"""
 CONNECTIONS = "connections_in_use"
 """The name of the connections that a sum counts, among the catalogue's derived names."""
 MATERIAL = 0.01
@@ -210,7 +211,7 @@ def _room(reported: ReportedSettings, lines: Lines) -> Room | None:
 
 
 def memory_rule(reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> MemoryRule:
-    """`known` are configurations that the server ran under, besides the current one."""
+    """`known` are further configurations that the server ran under, beside the current one."""
     lines = _lines(reported, policy.memory_count)
     limit = _share(reported.server, policy)
     ran = dict.fromkeys((lines.of({}), *(lines.of(c) for c in known)))
@@ -258,7 +259,9 @@ def _connections(
 
 
 def coupling_rule(reported: ReportedSettings, movable: frozenset[str]) -> CouplingRule:
-    """The couplings that a movable setting takes part in. One that the live server breaks binds nobody: it runs so."""
+    """The couplings that include a movable setting. A coupling that the live server breaks does not apply: it runs that
+    way.
+    """
     now = reported.overlay
     couplings = (coupling for c in reported.catalogs for coupling in c.couplings)
     kept = tuple(c for c in couplings if c.holds.names & movable and c.holds(now.base))

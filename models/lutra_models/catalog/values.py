@@ -97,7 +97,7 @@ def _option(row: KnobRow, value: str, setting: ServerSetting) -> str:
     for option in options:
         if option.lower() == row.synonyms.get(word, word):
             return option
-    raise InvalidConfiguration(f"{row.name}: {value!r} is none of {', '.join(options)}")
+    raise InvalidConfiguration(f"{row.name}: {value!r} is not one of {', '.join(options)}")
 
 
 def _as_printed(number: float) -> float:

@@ -1,8 +1,8 @@
 """A session played from its start by other options: what they recommend, and what a simulated server answers.
 
 The server is a function drawn from the posterior of what the session measured: it agrees with the readings where there
-are some, and is as rugged as they are elsewhere. It is fitted by the shipped options, so that it is none of those that
-are compared, and drawn by the session alone, so that all of them meet the same one (Matheron's rule: Wilson et al.,
+are some, and is as rugged as they are elsewhere. It is fitted with the shipped options, so that it favours none of the
+compared ones, and drawn by the session alone, so that all of them meet the same one (Matheron's rule: Wilson et al.,
 "Efficiently sampling functions from Gaussian process posteriors", ICML 2020).
 
 A play uses the whole recommender: start, search, acquisition, safety and surrogate, with the past workloads. Shapes: m
@@ -118,8 +118,8 @@ def played(history: History, past: Sequence[History | Snapshot], options: Option
 def play(history: History, past: Sequence[History | Snapshot], options: Options, way: Way, seed: int) -> float | None:
     """The mean loss of a session of `options` over its trials, as a share of the possible gain: 0 is the best at once.
 
-    In a lab of the best that was tried, be it recognised or not, live of each trial. None if the session measured
-    too little, or has no configuration to begin live from.
+    In a lab, of the best that was tried, recognised or not; live, of each trial. None if the session measured too
+    little, or has no configuration to begin live from.
     """
     own, _ = split(history)
     server, live = world(own, seed), way == "live"

@@ -1,4 +1,4 @@
-"""History in, recommendation out; and a loop of it: ask for a configuration, measure it, tell what it read.
+"""History in, recommendation out; and a loop of it: ask for a configuration, measure it, add the result.
 
 Every function here is pure: the same history, options and generator give the same answer in any process.
 """

@@ -76,7 +76,7 @@ def generator_to_dict(rng: np.random.Generator) -> Document:
 
 
 def generator_from_dict(document: Mapping[str, Any]) -> np.random.Generator:
-    """Raises ValueError for a generator that nobody knows."""
+    """Raises ValueError for an unknown generator."""
     state = dict(document["state"])
     if state["bit_generator"] not in _GENERATORS:
         raise ValueError(f"unknown generator {state['bit_generator']!r}")

@@ -22,7 +22,7 @@ LOAD = "host.load1"
 USUAL = 0.15
 """A share of time waited or queued that lies so far above the others' median is still usual."""
 NEWEST = 3
-"""So many windows say what load and pressure are now."""
+"""The number of windows that define the current load and pressure."""
 ENOUGH = 3
 """The number of other windows at comparable load with which one is compared."""
 SHORT = 0.25
@@ -55,7 +55,7 @@ def slowdown(metrics: Mapping[str, float]) -> float:
 
 
 def as_now(windows: Sequence[LoadedWindow]) -> list[LoadedWindow]:
-    """Of windows, oldest first, those under the load and the pressure of the newest ones; none while nobody asks."""
+    """The windows, oldest first, under the load and the pressure of the newest ones; none without clients' requests."""
     newest = windows[-NEWEST:]
     if not newest or newest[-1].idle:
         return []

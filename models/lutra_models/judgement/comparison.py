@@ -31,7 +31,7 @@ WORTH_TELLING = 0.03
 USUAL_NOISE = 0.1
 """The share of processor time lost from which on a window says half as much."""
 PRESSED = 0.05
-"""A slowdown by others (its logarithm) that differs by so much between windows is a column of its own."""
+"""The difference in slowdown by others (its logarithm) between windows from which it is a column of its own."""
 PRESSED_NOISE = 1.0
 """The slowdown from which on a window says half as much: what others do to p99 is known roughly."""
 

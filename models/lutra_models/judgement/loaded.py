@@ -36,7 +36,7 @@ class LoadedWindow:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody asked for anything."""
+        """Whether there were no requests."""
         return self.rate is None and any(m.name in self.metrics for m in (QPS, TPS))
 
     @property

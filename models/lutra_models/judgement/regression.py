@@ -1,4 +1,4 @@
-"""A difference between two levels of a series whose neighbours are alike, with other columns beside it.
+"""A difference between two levels of a series with correlated neighbours, with other columns beside it.
 
 Model: y = X b + s + e, where s is a stationary process that forgets exponentially (slow changes of the server and its
 load) and e is each window's own noise. The share of s in the variance and its decay are averaged by their restricted
@@ -30,7 +30,7 @@ MOODS = (
 )
 """The autocorrelation of s between windows, its share of the variance, and the strength of that prior.
 
-The last two last for hours: a trend (a table that grows, a cache that fills) is none of the change's doing.
+The last two last for hours: a trend (a table that grows, a cache that fills) is not an effect of the change.
 """
 TAILS = 4.0
 """Degrees of freedom of the noise in a window: rare windows are far off."""

@@ -14,7 +14,7 @@ GAINED = ("log_score", "rank_correlation", "regret")
 
 
 def scorecard(sessions: Sequence[Mapping[str, Any]], conformance: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Means over the sessions, each of which counts alike; None if no session says anything of it.
+    """Means over the sessions with equal weights; None if no session has a value.
 
     `sessions` are answers of `gp.scoring.score_session` with `session`, the id, `key`, a digest of what was measured in
     it, and `played`, an answer of `gp.playing.played`; or why it `failed` in their place.

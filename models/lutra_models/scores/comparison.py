@@ -1,10 +1,9 @@
 """One candidate against what serves, over sessions that both were judged on.
 
 A session gives one difference. The interval of their mean is a confidence sequence: it holds the true mean at every
-number of sessions at once, so that whoever looks again after each session is wrong no more often than one look is. It
-inverts the t-test with a normal prior on the effect size (Lai 1976; Wang and Ramdas, "Anytime-valid t-tests and
-confidence sequences for Gaussian means with unknown variance", 2024).
-Above zero is better for the candidate.
+number of sessions at once, so that a test after each session errs no more often than a single test. It inverts the
+t-test with a normal prior on the effect size (Lai 1976; Wang and Ramdas, "Anytime-valid t-tests and confidence
+sequences for Gaussian means with unknown variance", 2024). Above zero is better for the candidate.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class Comparison:
 
 
 def compared(differences: Sequence[float], level: float = LEVEL) -> Comparison:
-    """The candidate's value of each session less that of what serves."""
+    """The candidate's value of each session less that of the serving version."""
     count = len(differences)
     if not count:
         return Comparison(0, None, None, None, level, None)

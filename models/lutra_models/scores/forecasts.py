@@ -35,12 +35,12 @@ class Forecast:
 
     @property
     def error(self) -> float:
-        """How far off the median is, as a share of what was measured."""
+        """The error of the median, as a share of the reading."""
         return abs(self.median - self.measured) / max(abs(self.measured), 1e-300)
 
     @property
     def log_score(self) -> float:
-        """The log density of what was measured; more is better.
+        """The log density of the reading; more is better.
 
         The density has the median and the 90 % interval of the forecast: half a normal one on each side, over the
         logarithm where all of them are positive (a share's log density, so that units do not matter).
@@ -59,7 +59,7 @@ def _scaled(value: float, positive: bool) -> float:
 
 
 def tally(forecasts: Sequence[Forecast]) -> dict[str, Any]:
-    """`n` forecasts, and over them the means; none where there is no forecast."""
+    """`n` forecasts, and over them the means; none without forecasts."""
     told: dict[str, Any] = {"n": len(forecasts)}
     levels = sorted(set.intersection(*(set(f.intervals) for f in forecasts))) if forecasts else [LEVEL]
     for level in levels:

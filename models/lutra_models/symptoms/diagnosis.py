@@ -18,7 +18,7 @@ from lutra_models.symptoms.sentences import statements, told
 from lutra_models.symptoms.span import MeasuredWindow, data_facts
 
 UNBOUNDED = float(2**62)
-"""The room for data of which nobody knows how large they are."""
+"""The room for data of unknown size."""
 
 LEAST_SHARE = 0.1
 """The least share that counts: what concerns fewer sessions, or less of the time, is no less urgent for it."""
@@ -28,8 +28,8 @@ LEAST_SHARE = 0.1
 class Symptom:
     """A diagnosis. `strength` is above 0 and at most 1, `measured` the row's measure, `numbers` its components.
 
-    `settings` are those that it speaks of, `cures` what it asks of them: for the kind `enough` it may be nothing. It
-    may come of the symptoms that it `follows`. `statements` are for a person, where no cure is offered.
+    `settings` are those of its sentence, `cures` the proposed changes of them: for the kind `enough` there may be none.
+    It may be a consequence of the symptoms that it `follows`. `statements` are for a person, if no cure is offered.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Diagnosis:
     """`symptoms`, the most harmful first, and the windows that they rest on: how many, and how many seconds in all.
 
     `evaluated` counts the symptoms of this server whose metrics and settings were there, whether or not they show.
-    `not_judged` are the names of the others. `data` is what the windows tell of the size of all data.
+    `not_judged` are the names of the others. `data` are the facts in the windows about the size of all data.
     """
 
     symptoms: tuple[Symptom, ...]

@@ -15,7 +15,7 @@ from lutra_models.server import Policy
 from lutra_models.symptoms.rows import Way
 
 LEAST_CHANGE = 0.05
-"""A number that would move by a smaller share stays: nobody would see the difference."""
+"""A number that would move by a smaller share stays: the difference would not be noticeable."""
 OR = " or "
 """Between words of which the first that the server has is wanted."""
 UNTOUCHED = ("", "default", "override", "compiled", "compile-time", "auto")
@@ -192,7 +192,7 @@ def _inside(knob: Knob, wanted: Value) -> Value:
         options = {o.lower(): o for o in domain.options}
         found = next((options[w] for w in str(wanted).lower().split(OR) if w in options), None)
         if found is None:
-            raise InvalidConfiguration(f"{knob.name}: {wanted} is none of {', '.join(domain.options)}")
+            raise InvalidConfiguration(f"{knob.name}: {wanted} is not one of {', '.join(domain.options)}")
         return found
     if isinstance(wanted, str):
         raise InvalidConfiguration(f"{knob.name}: {wanted!r} is not a number")

@@ -84,11 +84,11 @@ class SymptomRow:
     """A formula over windows, settings and hardware, and what it says.
 
     The symptom shows where `given` holds and `measure` has reached `begins`, on the way to `full`, at which it has its
-    full strength: at most `most`, less than 1 if the evidence is indirect. `threshold` says where the two come from,
-    `source` is its address. `numbers` are named parts of the formulas, in order. `settings` are those that it speaks
-    of; in a symptom of the kind `enough` they need no more. `measured` is what the formulas read of the windows.
-    Without `engines` it is a symptom of the host, beneath any of them. `by_hand` says what a person could do where no
-    cure is offered, and `statements` are what that person would execute.
+    full strength: at most `most`, less than 1 if the evidence is indirect. `threshold` is the origin of the two,
+    `source` is its address. `numbers` are named parts of the formulas, in order. `settings` are those of its sentence;
+    in a symptom of the kind `enough` they need no more. `measured` are the formulas' inputs from the windows. Without
+    `engines` it is a symptom of the host. `by_hand` are a person's steps if no cure is offered, and `statements` the
+    statements to execute.
 
     `harm` is what is at stake, and `share` how much of it: the share of the sessions, or of the time. From `noted` on,
     short of `begins`, the symptom is a note, so that what grows with its age shows from the start.
@@ -129,7 +129,7 @@ class SymptomRow:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise ValueError(f"{self.name}: kind {self.kind!r} is none of {get_args(Kind)}")
+            raise ValueError(f"{self.name}: kind {self.kind!r} is not one of {get_args(Kind)}")
         if self.begins == self.full or not WEAKEST <= self.most <= 1:
             raise ValueError(f"{self.name}: begins {self.begins}, full {self.full}, most {self.most}")
         if self.kind == "elsewhere" and self.settings:
@@ -137,11 +137,11 @@ class SymptomRow:
         if self.kind in ("fault", "enough") and not self.settings:
             raise ValueError(f"{self.name}: it names no setting")
         if self.stake is not None and self.stake not in HARMS:
-            raise ValueError(f"{self.name}: harm {self.stake!r} is none of {get_args(Harm)}")
+            raise ValueError(f"{self.name}: harm {self.stake!r} is not one of {get_args(Harm)}")
         if self.noted is not None and (self.noted < self.begins) != (self.begins < self.full):
             raise ValueError(f"{self.name}: it is noted from {self.noted} on, which lies beyond begins {self.begins}")
         if wrong := [c.way for c in self.cures if c.way not in get_args(Way)]:
-            raise ValueError(f"{self.name}: {wrong[0]!r} is none of {get_args(Way)}")
+            raise ValueError(f"{self.name}: {wrong[0]!r} is not one of {get_args(Way)}")
 
     def concerns(self, engine: str) -> bool:
         return not self.engines or engine in self.engines
@@ -234,7 +234,7 @@ def of_engine(engine: str) -> tuple[SymptomRow, ...]:
 
 
 def from_document(document: Mapping[str, Any]) -> tuple[SymptomRow, ...]:
-    """Raises ValueError if a formula or a sentence reads a name that nobody knows."""
+    """Raises ValueError if a formula or a sentence reads an unknown name."""
     metrics = {name: Measured.parse(text) for name, text in document.get("metrics", {}).items()}
     defaults = {name: Formula(text) for name, text in document.get("defaults", {}).items()}
     found = tuple(_row(entry, document, metrics, defaults) for entry in document["symptom"])

@@ -13,7 +13,7 @@ How = Literal["count", "rate", "mean", "most", "least", "newest", "text"]
 HOWS: tuple[How, ...] = get_args(How)
 RATE = "_per_s"
 DATA = "data.bytes"
-"""All data of the server, in bytes: one metric on every engine that tells it."""
+"""All data of the server, in bytes: one metric on every engine that reports it."""
 WEEK_S = 7 * 86400.0
 LONG_ENOUGH_S = 3000.0
 """So long growth has to be seen before a week of it is expected: a load that is just being filled in is none."""
@@ -24,7 +24,8 @@ class MeasuredWindow:
     """One window's length and metrics: counters as `<collector>.<counter>_per_s`, gauges as `<collector>.<gauge>`, and
     as `<collector>.<gauge>_now` what one that moved was at the end.
 
-    `texts` are names of objects at its end, as `<collector>.<text>`: one line each, from a database that nobody trusts.
+    `texts` are names of objects at its end, as `<collector>.<text>`: one line each, from a database that is not
+    trusted.
     """
 
     seconds: float
@@ -42,7 +43,7 @@ class Measured:
     a gauge, which is the mean within each window; `newest` what the gauge was at the end of the last window; `text`
     the newest text. Only windows that have the metric take part.
 
-    An age is the newest one: it has all of the past in it, and tells what is true now.
+    An age is the newest one: it includes all of the past, and is true now.
     """
 
     how: How
@@ -84,7 +85,7 @@ class Measured:
 def data_facts(windows: Sequence[MeasuredWindow]) -> dict[str, float]:
     """`data`, all data of the server in bytes, and `data_room`, what holds it twice after another week of growth.
 
-    Nothing where no window tells the size. The windows come in the order of time.
+    Nothing if no window has the size. The windows come in the order of time.
     """
     found = [(w.seconds, w.metrics[DATA]) for w in windows if w.metrics.get(DATA, 0.0) > 0]
     if not found:

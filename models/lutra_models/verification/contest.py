@@ -1,7 +1,7 @@
 """A session's finalists, what was read of each, and whose turn it is: a pure function of the readings.
 
-Finalists are measured in rounds, each once a round. The order is reversed every other round, and who comes first
-changes, so that drift and neighbours meet everybody alike.
+Finalists are measured in rounds, each once a round. The order is reversed every other round, and the first one changes,
+so that drift and neighbours affect all of them equally.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Contest:
         return values[1:] if rounds >= FORGIVEN_FROM else values
 
     def is_unsteady(self, name: FinalistName, reference: FinalistName) -> bool:
-        """Whether its readings differ much, and more than the reference's, which drift moves alike."""
+        """Whether its readings differ much, and more than the reference's, which drift affects equally."""
         rounds = self.compare(name, reference).rounds
         own, other = (spread(self.relied_on(n, rounds)) for n in (name, reference))
         return own > STEADY and own > other + MORE_THAN_REFERENCE
@@ -176,7 +176,9 @@ class Contest:
         return narrow or found.high < needed or found.hope <= needed
 
     def own_stalls(self, name: FinalistName) -> int:
-        """How many of its readings are stalls, beyond those of whoever else stalled most: these are the server's."""
+        """The number of its readings that are stalls, beyond those of the other with the most stalls: these are the
+        server's.
+        """
         return max(0, self._stalls(name) - max((self._stalls(n) for n in self.by_name if n != name), default=0))
 
     def _stalls(self, name: FinalistName) -> int:

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, how is it doing? Without a token nothing here tells which databases there are."""
+"""Is it alive, is it ready, how is it doing? Without a token, no answer reveals which databases exist."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def train(workers: int | None) -> None:
 
 
 class Teller:
-    """Tells how far it is, every few seconds."""
+    """Prints the progress, every few seconds."""
 
     EVERY_S = 5.0
 

@@ -11,10 +11,10 @@ REPORT_BYTES = 128 << 10
 SETTINGS_BYTES = 256 << 10
 """One server's settings. Those of the largest catalogue take some 30 kB."""
 METRICS_TOGETHER = 500
-"""Of windows that were merged, so many metrics stay: those that most of the windows have."""
+"""The number of metrics that stay in merged windows: those that most of the windows have."""
 
 OLD_REPORTS = 2000
-"""So many reports older than the retention stay, of each database."""
+"""The number of reports older than the retention that each database keeps."""
 EVENTS = 2000
 FINDINGS = 2000
 """Of those that are gone."""
@@ -24,7 +24,7 @@ SESSIONS = 500
 """Of those that ended."""
 
 SNAPSHOTS = 20
-"""The last one of so many sessions of a database, and of each what it taught."""
+"""The number of a database's last sessions that are kept, each with its lessons."""
 
 EVENT_BYTES = 32 << 10
 FINDING_BYTES = 4 << 10

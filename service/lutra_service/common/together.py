@@ -1,4 +1,6 @@
-"""Questions of many requests, answered together by one thread: whoever asks while it works is in its next round."""
+"""Questions of many requests, answered together by one thread: a question that arrives while it works is in its next
+round.
+"""
 
 from __future__ import annotations
 

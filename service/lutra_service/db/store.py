@@ -51,7 +51,7 @@ class StoreFull(LutraError):
 
 
 class StoreAway(LutraError):
-    """The database does not answer, or lets nobody in: nothing was stored, and the same request may succeed later."""
+    """The database does not answer, or refuses the login: nothing was stored, and the request may succeed later."""
 
     code = "store_unavailable"
     retry_after_s = 10
@@ -63,7 +63,7 @@ Work = Callable[["UnitOfWork"], T]
 Follow = Callable[["UnitOfWork"], None]
 ATTEMPTS = 3
 TURN_S = 30.0
-"""So long who wants to write waits for those who write now."""
+"""The time that a writer waits for other writers."""
 SQLITE_HELD = (5, 6)
 """SQLITE_BUSY and SQLITE_LOCKED, with any extension: the transaction is still open, and is rolled back."""
 SQLITE_AWAY = (*SQLITE_HELD, 8, 10, 11, 14, 15, 26)
@@ -71,8 +71,9 @@ SQLITE_AWAY = (*SQLITE_HELD, 8, 10, 11, 14, 15, 26)
 database.
 """
 AWAY = ("08", "53", "57P", "58", "25006", "28", "3D000", "55P03")
-"""Beginnings of SQLSTATEs: no connection, no room for one more, a stop, a disk that fails, a standby that
-takes no writes, nobody let in, no such database, a lock that others hold."""
+"""Beginnings of SQLSTATEs: no connection, no room for one more, a stop, a disk that fails, a standby that takes no
+writes, a refused login, no such database, a lock that others hold.
+"""
 NO_TABLE = "42P01"
 SQLITE_FULL, DISK_FULL = 13, "53100"
 COMPLETION_UNKNOWN = "40003"
@@ -167,7 +168,8 @@ class Store:
             return work(UnitOfWork(db, self._clock(), self._daily_bytes, self._kept))
 
     def write(self, work: Work[T]) -> T:
-        """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start.
+        """Commit the changes of `work` and notify the listeners. A transaction that lost a race runs again from its
+        start.
 
         Raises CommitUnknown if the answer to the commit was lost: what may be stored is not done again. Raises
         StoreFull if there is no room, and StoreAway if the database does not answer.

@@ -7,7 +7,7 @@ import ipaddress
 from starlette.types import Scope
 
 _IPV6_NETWORK = 64
-"""One customer's IPv6 addresses: whoever has one has all of these."""
+"""One customer's IPv6 addresses: a customer with one of them has all of these."""
 
 
 def client_address(scope: Scope, behind_proxy: bool) -> str:

@@ -23,7 +23,7 @@ from lutra_service.edge.refusals import InvalidJson, TooLarge, TooSlow, Unsuppor
 SMALL = 256 << 10
 """A body of more bytes, as it comes or unpacked, takes one of few places."""
 SHORT = 32 << 10
-"""A body of at most so many bytes, as it comes and unpacked, takes less time than going to another thread and back."""
+"""The bytes up to which parsing a body, packed or not, takes less time than going to another thread and back."""
 SMALL_AT_ONCE, WAITING, SMALL_EACH = 64, 500, 32
 
 
@@ -42,7 +42,7 @@ class Body:
 
 
 class BodyLimits:
-    """`make` turns a parsed document into what the route wants."""
+    """`make` turns a parsed document into the route's argument."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

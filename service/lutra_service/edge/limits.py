@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from lutra_service.edge.refusals import Busy, TooManyRequests
 
 BURST_S = 10.0
-"""A bucket holds what its rate gives in so many seconds."""
+"""The seconds of its rate that a bucket holds."""
 MAX_KEYS = 10_000
 
 

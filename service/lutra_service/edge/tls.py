@@ -1,4 +1,4 @@
-"""TLS begun only after a connection is counted: asyncio itself tells nobody of one before its handshake is done."""
+"""TLS begun only after a connection is counted: asyncio itself reports none before its handshake is done."""
 
 from __future__ import annotations
 

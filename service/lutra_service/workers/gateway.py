@@ -1,7 +1,7 @@
 """The program between the service and a Dask cluster.
 
-`distributed` unpickles some of what a scheduler and its workers send. In this process a pickle may hold plain data, and
-nothing that could be called.
+`distributed` unpickles some messages of a scheduler and its workers. In this process a pickle may hold only plain data,
+and no callable.
 """
 
 from __future__ import annotations

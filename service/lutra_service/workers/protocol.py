@@ -16,7 +16,7 @@ class WorkerLost(Exception):
 
 
 class NoWorker(Exception):
-    """Nothing could compute it, through no fault of its own."""
+    """No worker could compute it, for reasons outside the request."""
 
 
 class ComputationFailed(LutraError):
@@ -40,7 +40,7 @@ class Limits:
 
 
 def of_candidate(limits: Limits) -> Limits:
-    """Half of what a recommendation's computation may take, for a model version that does not serve yet."""
+    """Half the limits of a recommendation's computation, for a model version that does not serve yet."""
     return Limits(limits.timeout_s / 2, limits.memory_bytes // 2)
 
 

@@ -66,7 +66,7 @@ def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
 
 
 def learn(request: Mapping[str, Any]) -> Document:
-    """The model of a past workload by itself; none where it holds too few readings."""
+    """The model of a past workload by itself; none if it holds too few readings."""
     model = _model(request)
     return {"snapshot": model.snapshot.to_dict() if model.predicts else None}
 

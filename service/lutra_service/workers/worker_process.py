@@ -1,4 +1,4 @@
-"""The program of a worker's process: reads a line, computes, writes a line. It ends with whoever started it."""
+"""The program of a worker's process: reads a line, computes, writes a line. It ends with its parent process."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_myrocks_has_its_settings_where_the_server_has_the_plugin() -> None:
 def test_an_option_is_one_that_the_server_takes_whether_or_not_it_is_searched() -> None:
     server = a_mysqld("mysql")
     assert meet(server).parse("innodb_flush_method", "o_dsync") == "O_DSYNC"
-    with pytest.raises(InvalidConfiguration, match="innodb_flush_method: 'async' is none of fsync, O_DIRECT"):
+    with pytest.raises(InvalidConfiguration, match="innodb_flush_method: 'async' is not one of fsync, O_DIRECT"):
         meet(server).parse("innodb_flush_method", "async")
     assert meet(server).space(Policy())["innodb_flush_neighbors"].domain == Choice(("0", "1", "2"))
 

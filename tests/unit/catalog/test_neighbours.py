@@ -196,6 +196,6 @@ def test_a_limit_that_the_server_exceeds_today_stops_no_other_change(engine: str
 def test_a_limit_names_a_fact_of_the_host() -> None:
     assert {row.fact for engine in SERVERS for row in load(engine).limits} <= set(Host.__annotations__)
     row = {"name": "doors", "fact": "doors", "needs": "1", "what": "cats", "remedy": "none"}
-    with pytest.raises(ValueError, match="'doors' is none of"):
+    with pytest.raises(ValueError, match="'doors' is not one of"):
         from_document("small", {"setting": [], "limit": [row]})
     assert isinstance(load("postgresql").limits[0], LimitRow)

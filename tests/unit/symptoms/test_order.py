@@ -140,7 +140,10 @@ def test_every_row_has_something_at_stake() -> None:
 
 @pytest.mark.parametrize(
     ("more", "message"),
-    [({"harm": "ruin"}, "harm 'ruin' is none of"), ({"noted": "2"}, "noted from 2.0 on, which lies beyond begins 1.0")],
+    [
+        ({"harm": "ruin"}, "harm 'ruin' is not one of"),
+        ({"noted": "2"}, "noted from 2.0 on, which lies beyond begins 1.0"),
+    ],
 )
 def test_a_row_that_contradicts_itself_is_refused(more: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):

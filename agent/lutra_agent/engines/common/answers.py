@@ -22,7 +22,7 @@ LONGEST_WORDS = 200
 
 @contextmanager
 def understood(what: str) -> Iterator[None]:
-    """Raises CollectionFailed if the answer is of another kind than was asked for. Also a decorator."""
+    """Raises CollectionFailed if the answer has an unexpected type. A decorator as well."""
     try:
         yield
     except NONSENSE as error:
@@ -31,7 +31,7 @@ def understood(what: str) -> Iterator[None]:
 
 
 class Attempts:
-    """Parts of one sample, each read on its own: `problems` names those that failed, and the others are there."""
+    """Parts of one sample, each read separately: `problems` names those that failed, and the others are there."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []

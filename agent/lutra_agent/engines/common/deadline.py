@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 LONGEST_ANSWER = 8 << 20
-"""In bytes: far above all that a server tells of itself."""
+"""In bytes: far above the largest answer of a server about itself."""
 POLL_S = 0.05
 RECEIVED = slice(128, 136)
 """Of the kernel's `struct tcp_info`: how many bytes have come."""
 
 
 def cut(descriptor: int) -> None:
-    """Shuts the connection behind `descriptor` down: whoever waits for its answer gets an error."""
+    """Shuts the connection behind `descriptor` down: a thread that waits for its answer gets an error."""
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as own:
         own.shutdown(socket.SHUT_RDWR)
 

@@ -79,7 +79,7 @@ class Health(Protocol):
         ...
 
     def was_shut_down(self, traces: Traces) -> bool | None:
-        """Whether a server that is down was shut down, by the traces of when it was up; None if nothing tells it.
+        """Whether a server that is down was shut down, by the traces of when it was up; None if unknown.
 
         Asks no server.
         """

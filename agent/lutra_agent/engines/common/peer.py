@@ -19,7 +19,7 @@ OF_ANOTHER_NAMESPACE = 0
 class Peer:
     """The other side of a connection; None for what the kernel does not show, as of another host.
 
-    `process` is whoever made the socket's file, and OF_ANOTHER_NAMESPACE where that process has no number here.
+    `process` is the process that made the socket's file, and OF_ANOTHER_NAMESPACE if that process has no number here.
     `inode` is the other side's end of a TCP connection.
     """
 

@@ -19,7 +19,7 @@ from lutra_agent.engines.common.peer import OF_ANOTHER_NAMESPACE, Peer
 from lutra_agent.errors import CollectionFailed
 
 STARTED_ALIKE_S = 5.0
-"""The kernel and a server tell the begin of a process by different clocks, each in whole seconds."""
+"""The kernel and a server report the begin of a process by different clocks, each in whole seconds."""
 SERVICE_MANAGER = 1
 """It may make the socket's file, and give it to the server."""
 MOST_LINKS = 20

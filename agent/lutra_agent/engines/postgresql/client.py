@@ -1,4 +1,4 @@
-"""The environment of a program that speaks to the server through libpq; imports no driver."""
+"""The environment of a program that connects to the server through libpq; imports no driver."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CAUTIOUS_LIBPQ = 16
 def libpq_environment(database: Database, folder: Path, libpq: int = 0) -> dict[str, str]:
     """Our environment with the password, where there is one, in a file of `folder` that only we can read.
 
-    `libpq` is the version of the client's, as far as it is known: from 16 on it keeps a password to itself. Raises
-    DriverFailed if another one would give the password to whoever listens on the port.
+    `libpq` is the version of the client's, if known: from 16 on it does not send a password in clear text. Raises
+    DriverFailed if an older one would send the password to any program that listens on the port.
     """
     environment = {**os.environ, "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
     environment |= {f"PG{k.upper().replace('_', '')}": v for k, v in tls(database).items()}

@@ -12,7 +12,7 @@ from lutra_agent.linux.state.files import number, present, text
 
 IN_MEMORY = ("tmpfs", "ramfs")
 READ_ONLY = ("ro", "emergency_ro", "shutdown")
-"""By whoever mounted it, by the kernel after an error, by a hand."""
+"""The causes: a mount option, the kernel after an error, or an operator."""
 UNSAFE = ("nobarrier", "barrier=0")
 LATE_SCHEDULERS = ("[bfq]", "[cfq]")
 MOST_LINKS = 100

@@ -41,7 +41,7 @@ def change(name: str, text: str, _restart: bool) -> tuple[Step, ...]:
 
 
 def undo(name: str, text: str | None, active: str, _restart: bool) -> tuple[Step, ...]:
-    """The value first: until it is as before, the file tells whose it was."""
+    """The value first: until it is restored, the file shows its owner."""
     if name == ALLOCATOR:
         return change(name, text or OWN_ALLOCATOR, True)
     return (_active(name, active), _line(name, text))

@@ -14,7 +14,7 @@ _WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0
 
 
 def literal(text: str) -> str:
-    """A number bare, anything else quoted: the server refuses '128' where it wants 128."""
+    """A number bare, any other value quoted: the server refuses '128' for a number."""
     if _NUMBER.fullmatch(text):
         return text
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -2,7 +2,7 @@
 
     maxmemory-samples 10
 
-CONFIG REWRITE is not used as a step: it writes lines of settings that nobody has changed, and drops others.
+CONFIG REWRITE is not used as a step: it writes lines of unchanged settings, and drops others.
 """
 
 from __future__ import annotations

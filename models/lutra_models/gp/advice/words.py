@@ -11,7 +11,7 @@ from lutra_models.knobs import Configuration
 from lutra_models.metrics import Objective
 
 HEADLINES = 3
-"""So many findings come before the verdict, a line each; further ones are notes."""
+"""The most findings before the verdict, a line each; further ones are notes."""
 LONGEST = 500
 """Letters of a headline; where its statements would make it longer, a note has them."""
 LABELS: Mapping[Ground, str] = {

@@ -1,4 +1,4 @@
-"""Which options name a part of the recommender: one of ours, or one that an installed package brings.
+"""The options that name a part of the recommender: one of Lutra's own, or one that an installed package adds.
 
 Nothing is imported: a name is looked up among what installed packages say of themselves.
 """
@@ -68,7 +68,7 @@ class Plugged:
 
 
 def plugged(options: Options) -> tuple[Plugged, ...]:
-    """The parts that are none of ours. Raises BrokenExtension if two packages bring one name."""
+    """The parts from packages. Raises BrokenExtension if two packages add the same name."""
     wanted = ((part, part.chosen(options)) for part in PARTS)
     return tuple(Plugged(p, name, extensions.package_of(p.group, name)) for p, name in wanted if name not in p.ours)
 

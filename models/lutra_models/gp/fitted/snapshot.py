@@ -136,7 +136,7 @@ class Snapshot:
     def at_rate(self, predicted: Mapping[str, Prediction], rate: float) -> dict[str, Prediction]:
         """The result of `predict` at another offered load, for the metrics whose dependence on the load is known.
 
-        Raises ValueError for a rate that is none of those that were measured.
+        Raises ValueError for a rate outside the measured ones.
         """
         found: dict[str, Prediction] = {}
         for metric, load in self.loads.items():

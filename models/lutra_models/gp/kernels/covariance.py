@@ -32,7 +32,7 @@ class Covariance(Protocol):
         """(m, n) of features (m, d) and (n, d)."""
 
     def placed(self, x: Array) -> Array:
-        """Features (n, d) as `row` wants them."""
+        """Features (n, d) in the form for `row`."""
 
     def row(self, place: Array, places: Array) -> Array:
         """(n,) of one and n places, in sums whose bits do not depend on n or on threads."""
@@ -113,7 +113,8 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Two configurations are as alike as the share of trees in which they share a leaf (Breiman, 2001; Scornet, 2016).
+    """The similarity of two configurations is the share of trees in which they share a leaf (Breiman, 2001; Scornet,
+    2016).
 
     Its posterior's mean weighs readings as a forest does; beside that it has a variance. Any library's trees will do.
     """

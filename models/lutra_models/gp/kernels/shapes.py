@@ -162,7 +162,7 @@ KERNELS: tuple[Kernel, ...] = (MATERN52, MATERN32, RBF, ADDITIVE)
 def kernel(name: str | Named) -> Kernel:
     """The one of this name, or the one that is given.
 
-    Raises MissingExtension if it is none of ours and no installed package brings it, and BrokenExtension.
+    Raises MissingExtension for an unknown name that no installed package adds, and BrokenExtension.
     """
     if not isinstance(name, str):
         return cast(Kernel, name)

@@ -1,9 +1,9 @@
 """A live history with its readings moved to the current load of its clients: the load is a covariate of p99.
 
 The logarithm of a reading is a level of its configuration plus a curve of the offered rate (see `load_curve`). The
-curve's slopes are zero by their prior, so that few windows at nearly one load tell of none. A configuration that was
-read at one load only takes no part in the slopes: its level takes all of it up.
-Shapes: n readings, c configurations, q columns of the curve.
+curve's slopes are zero by their prior, so that few windows at nearly one load give no slope. A configuration that was
+read at one load only takes no part in the slopes: its level takes all of it up. Shapes: n readings, c configurations, q
+columns of the curve.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Formula:
 def acquisition(name: str | Named) -> Acquisition:
     """The one of this name, or the one that is given.
 
-    Raises MissingExtension if it is none of ours and no installed package brings it, and BrokenExtension.
+    Raises MissingExtension for an unknown name that no installed package adds, and BrokenExtension.
     """
     if not isinstance(name, str):
         return cast(Acquisition, name)

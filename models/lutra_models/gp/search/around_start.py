@@ -1,10 +1,9 @@
 """The rule-based start as a prior of the best's place: near it, with a belief that fades with every trial.
 
-Rules know which way a setting should go, and not how far. So each setting of the best is believed to be as in the
-start, around it, or anywhere, independently of the others. The acquisition is multiplied by that belief to a power that
+Rules know the direction of a setting, but not the distance. So by the prior each setting of the best is as in the
+start, around it, or anywhere, independently of the others. The acquisition is multiplied by that prior to a power that
 falls with the number of trials (πBO: Hvarfner et al., ICLR 2022). The opening moves some of the start's settings in
-place of all. A start that reads worse than what was active before says nothing.
-Shapes: m candidates, k knobs.
+place of all. A start that reads worse than the previous configuration is ignored. Shapes: m candidates, k knobs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A configuration beside the best, when the search makes no progress: the middle of the values that were never tried
 there.
 
-A model of one dominant setting joins two distant readings by a straight line, is sure of what lies between, and lets
-the search stay at one end. Only a reading tells.
-Shapes: k knobs, n distinct configurations.
+A model of one dominant setting joins two distant readings by a straight line, is overconfident between them, and lets
+the search stay at one end. Only a reading shows the error. Shapes: k knobs, n distinct configurations.
 """
 
 from __future__ import annotations

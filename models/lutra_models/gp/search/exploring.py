@@ -54,8 +54,8 @@ EXPLORING = Exploring()
 def shorter(history: History, learned: Learned) -> Step | None:
     """The configuration for the handover, without changes to the baseline that the model predicts to gain nothing.
 
-    A model of few readings is too sure that a setting does nothing. Only a reading tells, and only what was read is
-    handed over.
+    A model of few readings is overconfident that a setting has no effect. Only a reading shows it, and only a measured
+    configuration is handed over.
     """
     trials, options = len(history.completed), learned.options.search
     if history.baseline is None or trials <= options.opening_trials or trials % options.shorter_every:

@@ -31,7 +31,7 @@ def verify_most(most: int | None) -> None:
 
 
 def with_few_starts(history: History, most: int) -> History:
-    """The history whose starts change at most so many settings: those that move farthest."""
+    """The history whose starts have at most that many changes: the settings that move farthest."""
     reference, encoding = counted_from(history.reference), Encoding(history.space.knobs)
     origin = encoding.encode([reference])
     starts = [
@@ -44,7 +44,7 @@ def with_few_starts(history: History, most: int) -> History:
 def with_few_changes(
     history: History, learned: Learned | None, step: Step, most: int, safe: bool, options: Search
 ) -> Step:
-    """The step, or one in its place that changes at most so many settings.
+    """The step, or one in its place with at most that many changes.
 
     Raises SpaceExhausted if rules leave nothing such that was not tried; a safe one is then measured again.
     """

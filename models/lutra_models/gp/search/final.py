@@ -27,7 +27,7 @@ class Final:
     curve: tuple[Share, ...] = ()
 
     def instead(self, configuration: Configuration, baseline: Configuration | None) -> Final:
-        """This end, or another configuration in its place, of which no curve tells."""
+        """This end, or another configuration in its place, without a curve."""
         if configuration == self.configuration:
             return self
         return Final("baseline" if configuration == baseline else "handover", configuration)
@@ -37,11 +37,11 @@ def final(learned: Learned, baseline: Configuration | None, max_changes: int | N
     """The best that was measured, or one that was measured as well and gains nearly as much with fewer changes.
 
     A configuration gives way only to one that is `ahead` of it. The baseline (what was active when the session began)
-    gives way to the current configuration, and whichever of the two then stays gives way to the best by posterior of
-    what was measured and never failed. Without a baseline the current configuration comes first, and changes are
-    counted from it. With a baseline the fewest changes that lose little are chosen. No more than `max_changes` settings
-    change; where so few are not ahead, the baseline stays. Raises ValueError for `max_changes` without a configuration
-    to count from.
+    gives way to the current configuration, and the remaining one gives way to the best by posterior of the
+    configurations that were measured and never failed. Without a baseline the current configuration comes first, and
+    changes are counted from it. With a baseline the fewest changes that lose little are chosen. At most `max_changes`
+    settings change; if no such configuration is ahead, the baseline stays. Raises ValueError for `max_changes` without
+    a configuration to count from.
     """
     ranked, history = learned.ranked(), learned.history
     best = _best(learned, ranked, (baseline, history.current))

@@ -2,10 +2,9 @@
 
 Shapes: m candidates, k knobs.
 
-Local candidates move few knobs at a time (Regis & Shoemaker 2013; TuRBO, NeurIPS 2019). Rules are asked late and
-seldom: they are Python, and most candidates are never looked at. Candidates are drawn inside what a budget over several
-settings (of memory) leaves. A candidate that another rule refuses is drawn towards an allowed configuration until it
-passes.
+Local candidates move few knobs at a time (Regis & Shoemaker 2013; TuRBO, NeurIPS 2019). Rules are checked late and
+rarely: they are Python, and most candidates never reach them. Candidates are drawn inside a budget over several
+settings (of memory). A candidate that another rule refuses is drawn towards an allowed configuration until it passes.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class Field:
         return value
 
     def pinning(self, codes: Array | None) -> Field:
-        """With knobs that stay at these codes (k,) besides the covariates; NaN if one may move."""
+        """With knobs that stay at these codes (k,), in addition to the covariates; NaN if one may move."""
         if codes is None or self.pinned is None:
             return replace(self, pinned=self.pinned if codes is None else codes)
         return replace(self, pinned=np.where(np.isnan(self.pinned), codes, self.pinned))
@@ -102,7 +101,7 @@ class Field:
 def maximise(
     score: Score, field: Field, incumbents: Array, rng: np.random.Generator, effort: Effort = DEFAULT.search.thorough
 ) -> list[Configuration]:
-    """Allowed configurations, the best first; `incumbents` (i, k) codes to search around. Empty where none passes."""
+    """Allowed configurations, the best first; `incumbents` (i, k) codes to search around. Empty if none passes."""
     encoding, options = field.encoding, field.options
     pool = [field.filling(field.pin(everywhere(encoding, options.everywhere, rng)))]
     if len(incumbents):

@@ -64,8 +64,8 @@ def surprises(history: History, bad: float) -> list[Configuration]:
 def heedless(learned: Learned, codes: Array, moved: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
     """(m,) whether a move of the knobs `moved` (m,) to codes (m, k) repeats one that ended in a surprise.
 
-    A surprise is blamed on what tells it from the nearest configuration that was none: no option like it again, and no
-    number as far that way again.
+    A surprise is attributed to its differences from the nearest configuration without one: that option is not tried
+    again, nor a number that far in the same direction.
     """
     bad = surprises(learned.history, learned.options.safety.bad)
     good = [c for c in runs(learned.history) if c not in bad]

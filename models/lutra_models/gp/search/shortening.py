@@ -74,7 +74,7 @@ class Path:
         return self.steps[max(np.flatnonzero(within & self.sure), default=0)]
 
     def at_most(self, changes: int) -> Configuration | None:
-        """The best step by posterior that changes no more than so many settings; None if there is none."""
+        """The best step by posterior with at most that many changes; None if there is none."""
         few = np.flatnonzero((np.array(self.counts) <= changes) & self.sure)
         return self.steps[few[np.argmin(self.losses[0][few])]] if len(few) else None
 

@@ -49,7 +49,7 @@ def first(history: History, with_starts: bool) -> Step | None:
 
 
 def reference(history: History, learned: Learned) -> Step | None:
-    """A configuration of earlier measured again, to tell whether the server still reads as it did.
+    """An earlier configuration to measure again, as a test whether the server still reads as it did.
 
     After a suspected change, the best of the configurations read before it. On a server, the best of the older half as
     well, if `options.drift.interval` readings in a row were each a configuration's first.

@@ -67,7 +67,7 @@ class Readings:
     """(b,) what windows that were ended early say, in standard units; no surrogate is fitted to them."""
 
     def thinned(self, most: int) -> Readings:
-        """At most so many of the rows, evenly in their order: enough to find hyperparameters from."""
+        """At most that many of the rows, evenly in their order: enough for the hyperparameters."""
         if len(self.z) <= most:
             return self
         kept = np.linspace(0, len(self.z) - 1, most).round().astype(int)

@@ -84,7 +84,7 @@ STEADY = Drift()
 def drift(pairs: Sequence[tuple[Configuration, float]], encoding: Encoding, good: float, options: Options) -> Drift:
     """The drift of a metric's readings, in their order; `good` is +1 if a larger reading is better, else -1.
 
-    Readings that admit no posterior tell of no change, nor do those that are all zero.
+    Readings that admit no posterior show no change, nor do those that are all zero.
     """
     skipped = max(0, len(pairs) - options.drift.most_rows)
     newest = pairs[skipped:]

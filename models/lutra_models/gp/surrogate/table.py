@@ -16,7 +16,7 @@ SURROGATES: tuple[Surrogate, ...] = (GPY, NUMPY)
 def surrogate(name: str | Named) -> Surrogate:
     """The one of this name, or the one that is given.
 
-    Raises MissingExtension if it is none of ours and no installed package brings it, and BrokenExtension.
+    Raises MissingExtension for an unknown name that no installed package adds, and BrokenExtension.
     """
     if not isinstance(name, str):
         return cast(Surrogate, name)

@@ -1,4 +1,4 @@
-"""Targets on a scale where a Gaussian is a fair description: logarithms of what is positive, then standard units.
+"""Targets on a scale on which a Gaussian describes them well: logarithms of positive values, then standard units.
 
 A throughput's logarithm is taken a little above the reading, so that one near zero is bad and not an abyss: between a
 tenth and a hundredth of the usual throughput there is nothing to learn for anybody. A latency's good end is near zero,

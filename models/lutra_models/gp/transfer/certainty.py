@@ -1,11 +1,11 @@
 """Which settings certainly moved a metric: forward selection, each step against permuted readings.
 
-A posterior cannot say this of itself: it is fitted to the readings, and finds a curve in noise as well. So the test
-leaves it out. Readings count by their ranks' normal scores. A setting counts by what its columns (a parabola, an
-indicator for each special value and each option) explain of what the settings before it leave: by the p-value of an F
-test. The strongest setting is certain where permuted remainders rarely have a setting as strong (the maximum of all
-settings, after Westfall and Young, 1993; permuted remainders, after Freedman and Lane, 1983). Then the next one is
-asked, given those that are certain, until one is not.
+A posterior cannot test this itself: it is fitted to the readings, and finds a curve in noise as well. So the test does
+not use it. Readings count by their ranks' normal scores. A setting counts by what its columns (a parabola, an indicator
+for each special value and each option) explain of what the settings before it leave: by the p-value of an F test. The
+strongest setting is certain where permuted remainders rarely have a setting as strong (the maximum of all settings,
+after Westfall and Young, 1993; permuted remainders, after Freedman and Lane, 1983). Then the next one is tested, given
+those that are certain, until one is not.
 
 So of the tables in which nothing is left to be found at most a share `RATE` has one certain setting more, and the false
 discovery rate is no larger. Of settings that always moved together the one that explains more has the effect of both.
@@ -37,8 +37,8 @@ LEAST_FREEDOM = 8
 def chances(encoding: Encoding, codes: Array, z: Array) -> dict[str, float]:
     """By setting, how probable it is that without it some setting would look as strong, given those that are certain.
 
-    At codes (n, k) with readings (n,). At most `RATE` is certain. A setting of which too few rows tell is left out. The
-    same readings give the same numbers.
+    At codes (n, k) with readings (n,). At most `RATE` is certain. A setting with too few rows is left out. The same
+    readings give the same numbers.
     """
     rng, scores = np.random.default_rng(0), _normal_scores(z)
     left = {k.name: c for j, k in enumerate(encoding.knobs) if (c := _columns(k.domain, codes[:, j])).size}

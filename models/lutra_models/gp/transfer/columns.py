@@ -11,7 +11,7 @@ Kind = tuple[tuple[int, ...], Any, float]
 """A column's shape beyond its rows, its numbers' type, and what fills rows that hold nothing."""
 _LEAST = 64
 _SPARE = 8
-"""Beside so many rows room for one more is kept: all of it is memory in use."""
+"""The rows for which room for one more is kept: all of it is memory in use."""
 
 
 class Columns:

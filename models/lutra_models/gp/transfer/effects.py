@@ -3,10 +3,10 @@
 A curve says by how much the metric is better than at the setting's baseline, the value at which the workload began. It
 is the posterior's mean while one setting goes over its values and the others stay as they were measured, averaged over
 the measured rows (partial dependence: Friedman, Annals of Statistics 2001, section 8.2). A mean of a Gaussian process
-is linear in it, so the deviations are exact. Whether a setting did anything at all is not asked of the posterior, see
+is linear in it, so the deviations are exact. The posterior does not decide whether a setting has an effect at all, see
 `certainty`. The sum of the curves is a rough posterior that ranks configurations without a matrix: cheap enough to ask
-hundreds of workloads.
-Shapes: n rows, k knobs, d features, g places of a setting, r rows that are averaged over, m configurations.
+hundreds of workloads. Shapes: n rows, k knobs, d features, g places of a setting, r rows that are averaged over, m
+configurations.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Which of all past workloads may be alike: a cheap look at each of them, in arrays, with numpy alone.
+"""The past workloads that may be similar: a cheap comparison with each of them, in arrays, with numpy alone.
 
-Rows are added, replaced and removed one at a time. First all are looked at as `transfer.similarity` looks: where this
-workload's counters lie among the past one's, how far its readings lie outside those, and in what circumstances both
-were measured. That is the belief in each before anything is ranked. Of the nearest thousand, those are kept whose
-strongest effects agree best with what was measured here. Of these few, every pair of configurations tells for or
-against each, as in `transfer.similarity`, by the sum of its effects in place of its posterior.
-Shapes: w workloads, n configurations measured here.
+Rows are added, replaced and removed one at a time. First all are compared as in `transfer.similarity`: by the place of
+this workload's counters among the past one's, by the distance of its readings from those, and by the circumstances of
+both. That is the prior of each before anything is ranked. Of the nearest thousand, those are kept whose strongest
+effects agree best with the readings here. Of these few, every pair of configurations supports or contradicts each, as
+in `transfer.similarity`, by the sum of its effects in place of its posterior. Shapes: w workloads, n configurations
+measured here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lutra_models.gp.transfer.strongest import Strongest
 from lutra_models.gp.transfer.workload import Workload
 
 MOST = 20_000
-"""Workloads that are looked at; of more the ones added last."""
+"""The most workloads in the comparison; of more, the ones added last."""
 COMPARED = 1_000
 """The number of nearest workloads whose effects are compared with the readings."""
 COMPARED_AT = 12

@@ -60,7 +60,7 @@ class Question:
         return float(np.median(self.scaled)) if len(self.values) else None
 
     def thinned(self, most: int) -> Question:
-        """At most so many of the configurations, evenly in the order in which they were measured."""
+        """At most that many of the configurations, evenly in the order in which they were measured."""
         if len(self.values) <= most:
             return self
         kept = np.linspace(0, len(self.values) - 1, most).round().astype(int)

@@ -1,4 +1,4 @@
-"""Which runtime counters tell workloads apart: factor analysis, then k-means over the counters' loadings.
+"""The runtime counters that distinguish workloads: factor analysis, then k-means over the counters' loadings.
 
 After Van Aken et al., SIGMOD 2017 (OtterTune), section 4: counters that move together have similar loadings; one
 represents each cluster. The number of clusters is the one with the best silhouette. Shapes: n observations, c counters,

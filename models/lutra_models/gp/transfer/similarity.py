@@ -75,7 +75,7 @@ def closeness(places: Sequence[Array], gaps: Array, options: Transfer = DEFAULT.
     """(p,) belief in each past workload before anything is ranked, which sums to 1; all 0 if all are strangers.
 
     `gaps` (p,) is how far, on a logarithm, the readings here lie outside those there, and their circumstances are
-    apart: another host has other levels, but of many workloads one with the same levels is likelier to be alike.
+    apart: another host has other levels, but of many workloads one with the same levels is likelier to be similar.
     """
     welcome = ~strangers(places, options)
     if not np.any(welcome):
@@ -89,8 +89,8 @@ def weights(
 ) -> Array:
     """(p,) weights that sum to at most 1; 0 is dropped.
 
-    `z` (n,) targets here with the variance of their `noise` (n,), `means` and `variances` (p, n) what each past
-    workload says of these rows, each in its own unit, `before` (p,) what was believed before (`closeness`).
+    `z` (n,) targets here with the variance of their `noise` (n,), `means` and `variances` (p, n) the predictions of
+    each past workload for these rows, each in its own unit, `before` (p,) the prior (`closeness`).
     """
     if len(z) < 2 or not np.any(before):
         return before

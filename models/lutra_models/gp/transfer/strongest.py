@@ -67,7 +67,7 @@ class Strongest:
         return np.asarray(np.maximum(np.maximum(levels[:, 0] - level, level - levels[:, 1]), 0.0), dtype=float)
 
     def agreement(self, rows: Rows, asked: Question, most: int) -> Array:
-        """(w,) the correlation of the effects' sum with `most` of what was measured: 0 if either says nothing."""
+        """(w,) the correlation of the effects' sum with `most` of the readings: 0 if either is constant."""
         if len(asked.values) < 2 or not len(rows):
             return np.zeros(len(rows))
         asked = asked.thinned(most)

@@ -1,4 +1,4 @@
-"""A past workload as the memory keeps it: what tells whether it is alike, and what it taught.
+"""A past workload in the memory: the data by which it is compared, and its lessons.
 
 Made from the model that was fitted to it, and small: some kilobytes, whatever was measured.
 """

@@ -53,7 +53,7 @@ class Access:
 
 
 def allow(*scopes: Scope, of: Of, large_body: bool = False) -> Callable[[Endpoint], Endpoint]:
-    """Decorate a route's function: whoever has one of `scopes` may call it."""
+    """Decorate a route's function: bearers of one of `scopes` may call it."""
 
     def declare(endpoint: Endpoint) -> Endpoint:
         setattr(endpoint, _DECLARED, Access(scopes, of, large_body))

@@ -35,7 +35,7 @@ class _Answered:
 
 
 class AccessLog:
-    """ASGI middleware. Metrics name the route's template and one of a few methods: nobody makes up a label."""
+    """ASGI middleware. Metrics name the route's template and one of a few methods: a client cannot add a label."""
 
     def __init__(self, app: ASGIApp, entry: Entry, behind_proxy: bool) -> None:
         self._app = app

@@ -11,7 +11,7 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class Body(BaseModel):
-    """Refuses fields that nobody knows. A text below a field describes it in the OpenAPI document."""
+    """Refuses unknown fields. A text below a field describes it in the OpenAPI document."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 

@@ -27,10 +27,11 @@ from lutra_service.edge.limits import MAX_KEYS, Places, Rate
 
 Found = Unauthorized | tuple[Principal, LutraError | None]
 UNCOUNTED = "/healthz"
-"""Answered to everybody and always: whoever asks has to learn that the service lives."""
+"""Answered to every client and always: any caller has to learn that the service lives."""
 STRANGERS_TOGETHER = 64
-"""So many unknown tokens at most are looked up at once, by one query on one thread of their own. A flood of made-up
-ones takes no more of the store, and a service that starts among thousands of agents soon knows their tokens."""
+"""The most unknown tokens that are looked up at once, by one query on one thread of their own. A flood of made-up ones
+takes no more of the store, and a service that starts among thousands of agents soon knows their tokens.
+"""
 WANTED = "a valid bearer token is needed: Authorization: Bearer lutra_…"
 
 

@@ -1,4 +1,4 @@
-"""Routes that let nobody in unasked: the token, its scope and its database first, the body afterwards."""
+"""Routes that admit no client unchecked: the token, its scope and its database first, the body afterwards."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _maker(route: APIRoute) -> Make:
             return adapter.validate_python(document)
         except ValidationError as error:
             if error.error_count() > MAX_ERRORS:
-                raise InvalidRequest(f"the body has {error.error_count()} faults: it is none of this route") from None
+                raise InvalidRequest(f"the body has {error.error_count()} faults: it does not fit this route") from None
             found = error.errors(include_url=False)
             told: list[Any] = [_told(e, wanted) for e in found]
             raise RequestValidationError(told) from None

@@ -1,4 +1,4 @@
-"""Model versions: what serves, and who says so."""
+"""Model versions: the serving one, and the decisions about it."""
 
 from __future__ import annotations
 

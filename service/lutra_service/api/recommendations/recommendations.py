@@ -1,4 +1,4 @@
-"""Recommendations: asked for, looked at, decided."""
+"""Recommendations: requests, views, decisions."""
 
 from __future__ import annotations
 

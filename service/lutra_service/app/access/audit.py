@@ -62,7 +62,7 @@ Action = Literal[
     "model.retire",
     "workload.import",
 ]
-"""Every kind of entry. An event has the name of its verb, whoever caused it."""
+"""Every kind of entry. An event has the name of its verb, for every actor."""
 KEPT = timedelta(days=400)
 LONGEST_TEXT = 1000
 LARGEST_DOCUMENT = 16_000
@@ -90,7 +90,7 @@ def record(
     database_id: str | None,
     by: str | None = None,
 ) -> None:
-    """`by`: who did it, where that is not whoever makes the request: the service, an agent, its guard."""
+    """`by` is the actor, if it is not the bearer of the request: the service, an agent, its guard."""
     actor = current_actor.get()
     who = actor if by is None else Actor(None, by, "", actor.request_id)
     unit.audit.add(
@@ -146,7 +146,7 @@ def in_words(moves: Mapping[str, Sequence[str]]) -> str:
 
 
 def agent(name: str) -> str:
-    """An agent, as whoever did something."""
+    """An agent as the actor."""
     return f"agent {name}"
 
 
@@ -180,7 +180,7 @@ def guard_fired(
 
 
 def rolled_back_on_host(unit: UnitOfWork, database_id: str, told: Document, why: str) -> None:
-    """An operator restored settings with the agent's command there, whoever had changed them."""
+    """An operator restored settings with the agent's command there, after any change."""
     _record(unit, database_id, "host.rollback", database_id, told, ON_HOST)
     _log(unit, database_id, why, warn=True)
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key: the same request with the same key is carried out once and answered alike."""
+"""Idempotency-Key: the same request with the same key is executed once and gets the same answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_KEY = 200
 
 @dataclass(frozen=True)
 class Idempotency:
-    """The key that a request came with, if any, and a digest of what it asks."""
+    """The key of a request, if any, and a digest of its content."""
 
     principal: Principal
     key: str | None

@@ -21,7 +21,7 @@ for each other, and many uses that are written at once take less than one after 
 
 
 class TokenUse:
-    """May be called from any thread. That a use cannot be kept refuses nobody."""
+    """May be called from any thread. A use that cannot be stored does not refuse the request."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store

@@ -55,7 +55,7 @@ class Principal:
 
 
 def bearers(unit: UnitOfWork, digests: Sequence[str]) -> list[Principal | Unauthorized]:
-    """Whose tokens these are, by the digests of their secrets: so timing tells nothing of the secrets that exist.
+    """The bearers of these tokens, by the digests of their secrets: so timing reveals nothing about existing secrets.
 
     A refusal is given, not raised.
     """

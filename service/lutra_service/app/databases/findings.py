@@ -90,7 +90,7 @@ def _keep_shown(unit: UnitOfWork, database_id: str, last: Finding | None, sympto
 
 
 def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: datetime) -> Accepted:
-    """In place of what was accepted of it before. Raises NotFound, and InvalidRequest for a time that is over."""
+    """In place of an earlier acceptance. Raises NotFound, and InvalidRequest for a time that is over."""
     database = unit.databases.lock(database_id)
     kinds = kinds_of(database.engine)
     if name not in kinds:
@@ -110,7 +110,7 @@ def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: d
 
 
 def withdraw(unit: UnitOfWork, database_id: str, name: str) -> Accepted:
-    """From now on it counts again. Raises NotFound if nobody accepted it."""
+    """From now on it counts again. Raises NotFound if it is not accepted."""
     unit.databases.lock(database_id)
     before = _accepted(unit, database_id, name)
     if before is None:

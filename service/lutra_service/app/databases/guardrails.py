@@ -22,7 +22,7 @@ SERVICE: Origin = "service"
 
 @dataclass(frozen=True)
 class Rail:
-    """One guard as it holds for a database. `origin` says who set it: the service's operator, the agent, nobody."""
+    """One guard as it holds for a database. `origin` is its source: the service's operator, the agent, or a default."""
 
     guard: Guard
     rail: Guardrail
@@ -66,7 +66,7 @@ def maintenance(unit: UnitOfWork, database: Database) -> Maintenance:
 
 
 def set_windows(unit: UnitOfWork, id_: str, windows: Sequence[MaintenanceWindow]) -> Database:
-    """In place of all that were set before. Raises InvalidRequest for a time zone that nobody knows."""
+    """In place of all previous ones. Raises InvalidRequest for an unknown time zone."""
     unknown = sorted({w.zone for w in windows if known_zone(w.zone) is None})
     if unknown:
         raise InvalidRequest(

@@ -22,7 +22,9 @@ from lutra_service.db.store import Store, UnitOfWork
 def register(unit: UnitOfWork, name: str, engine: str, policy: Mapping[str, Any], label: str | None = None) -> Database:
     """Raises InvalidRequest for an engine without a catalogue, Conflict if the name is taken."""
     if engine not in engines():
-        raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{did_you_mean(engine, engines())}")
+        raise InvalidRequest(
+            f"engine: {engine!r} is not one of {', '.join(engines())}{did_you_mean(engine, engines())}"
+        )
     _check_policy(engine, policy)
     taken = unit.databases.named(name)
     if taken is not None:
@@ -60,8 +62,8 @@ def set_label(unit: UnitOfWork, id_: str, label: str | None) -> Database:
 
 
 def retire(unit: UnitOfWork, id_: str) -> Database:
-    """Hide it, and take no report of it any more; what was stored stays. Raises Conflict while a session is open or an
-    agent has a change in hand.
+    """Hide it, and accept no more reports of it; stored data stay. Raises Conflict while a session is open or an agent
+    has a change in hand.
     """
     before = unit.databases.lock(id_)
     session = unit.sessions.open_one(id_)

@@ -21,8 +21,8 @@ from lutra_service.db.schema.records import Database
 class ServerContext:
     """A database's settings as they are `live`, and what its `policy` and `mode` allow.
 
-    `waits` says why a restart has to wait, None if it need not. `known` are settings that the server ran under,
-    besides the current ones: what its session began with.
+    `waits` says why a restart has to wait, None if it need not. `known` are settings that the server ran under, beside
+    the current ones: those at its session's beginning.
     """
 
     database: Database
@@ -61,7 +61,7 @@ class ServerContext:
         return self.live.space(replace(self.policy, movable=frozenset({*self.space.names, *safe})))
 
     def space_with(self, names: Iterable[str]) -> KnobSpace:
-        """The space and what an operator names besides: settings that are not searched unless somebody asks."""
+        """The space with further settings that an operator names: they are not searched by default."""
         movable = frozenset(self.space.names).union(names)
         return self.live.space(replace(self.policy, movable=movable), known=self.known)
 

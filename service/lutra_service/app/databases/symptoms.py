@@ -73,8 +73,8 @@ def evidence_of(
     """The combined evidence of symptoms and rules, within the operator's policy. It includes changes for which the mode
     forbids the restart, and says so. A finding whose risk is accepted is not evidence.
 
-    `began` is what was active when the session began; what an earlier one changed nobody set on purpose either. With
-    `until` only windows that began before it are read, and of those the last `minutes`.
+    `began` is the configuration at the session's beginning; changes of an earlier session do not count as set on
+    purpose either. With `until` only windows that began before it are read, and of those the last `minutes`.
     """
     allowed = replace(at, policy=at.database.settings_policy)
     before = {**at.active, **(began or {}), **_before_advice(unit, at)}

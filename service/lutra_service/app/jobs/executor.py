@@ -1,5 +1,5 @@
-"""Computations outside the API's process: recommendations that are `computing`, and beside them what model versions
-want, are claimed, given to a worker, and completed.
+"""Computations outside the API's process: recommendations that are `computing`, and the computations of model versions,
+are claimed, given to a worker, and completed.
 
 A worker is a process of this machine, or one of a Dask cluster. It computes one request at a time and keeps no state:
 one that dies loses only time, and affects no other computation. Model versions share one separate worker. It never

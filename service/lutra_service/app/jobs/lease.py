@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def takes_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool:
-    """Whether the recommendation, still `computing`, is now asked of the version before the one that it names."""
+    """Whether the recommendation, still `computing`, is now computed by the version before the one that it names."""
     if row.model_version is None:
         return False
     version = unit.models.get(row.model_version)
@@ -82,7 +82,7 @@ def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
 
 
 def withdrawn(unit: UnitOfWork, held: Sequence[str]) -> set[str]:
-    """Those of `held` that nobody waits for any more: their session was stopped, or they ended elsewhere."""
+    """Those of `held` that are no longer needed: their session was stopped, or they ended elsewhere."""
     return set(held) - unit.recommendations.computing(held)
 
 
@@ -123,7 +123,7 @@ def _give_up(unit: UnitOfWork, id_: str, failure: Failure) -> None:
 
 
 def release(unit: UnitOfWork, id_: str) -> None:
-    """Let whoever is next compute it."""
+    """Leave it to the next worker."""
     unit.recommendations.release(id_)
 
 

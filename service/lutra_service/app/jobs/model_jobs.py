@@ -1,7 +1,7 @@
 """The computations of model versions: claimed, given to the candidates' worker, and completed.
 
-A scorecard is one job of many steps: the conformance suite of what packages bring, then a past session a step. So who
-goes on after a stop begins where the last one ended. A candidate whose process is lost gets no second attempt.
+A scorecard is one job of many steps: the conformance suite of what packages bring, then a past session a step. So the
+next worker after a stop begins where the last one ended. A candidate whose process is lost gets no second attempt.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def give_up(unit: UnitOfWork, id_: str, error: LutraError) -> None:
 
 
 def lose(unit: UnitOfWork, id_: str, why: str) -> None:
-    """End the job at the first loss, and the version's shadow with it: whatever else waits for it would end alike."""
+    """End the job at the first loss, and the version's shadow with it: its other jobs would end in the same way."""
     found = unit.model_jobs.get(id_)
     if found.state != "waiting":
         return

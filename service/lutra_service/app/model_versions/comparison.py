@@ -1,5 +1,5 @@
-"""A candidate beside the champion: by past sessions, by sessions that both played, and by what it predicted in the
-shadow of what served.
+"""A candidate beside the champion: by past sessions, by sessions that both played, and by its predictions in the
+shadow.
 """
 
 from __future__ import annotations

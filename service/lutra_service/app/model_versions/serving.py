@@ -57,7 +57,7 @@ def serving(unit: UnitOfWork) -> Serving:
 
 
 def able(unit: UnitOfWork, version: ModelVersion, after: ModelVersion | None = None) -> Iterator[Serving]:
-    """`version` and those before it, but for those that lack a package and for `after`; the shipped one is the last."""
+    """`version` and those before it, except those that lack a package, and `after`; the shipped one is the last."""
     for one in former(unit, version):
         options = options_of(one)
         gone = missing(one, options)

@@ -26,7 +26,7 @@ TOGETHER_BYTES = 4 << 20
 REPEATED_BYTES = 16 << 10
 """A longer text is parsed each time: caching many of them would waste memory."""
 SHAPES = 64
-"""So many of the shapes that documents had last are known again at a glance."""
+"""The number of recent document shapes that are cached."""
 NARROWER = (
     "select metrics (`metric`), a database, a session or an engine, or use format=jsonl, where each "
     "row has its own names"
@@ -66,7 +66,7 @@ class Observations:
     def columns(self) -> Generator[bytes, None, Columns]:
         """The columns of all rows: a table names its columns before its first row.
 
-        Gives nothing after each look, where whoever waits may stop. Raises InvalidRequest for too many columns.
+        Yields nothing after each batch, so that a waiting caller may stop. Raises InvalidRequest for too many columns.
         """
         found = Columns()
         for batch in self.documents():
@@ -146,7 +146,7 @@ def require_engine(engine: str | None) -> None:
     """Raises InvalidRequest for one without a catalogue; None is any."""
     if engine is not None and engine not in engines():
         hint = did_you_mean(engine, engines())
-        raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{hint}")
+        raise InvalidRequest(f"engine: {engine!r} is not one of {', '.join(engines())}{hint}")
 
 
 def _line(row: Observed, metrics: tuple[str, ...]) -> str | None:

@@ -13,7 +13,7 @@ from lutra_service.common.cells import harmless
 MOST_COLUMNS = 5_000
 """Every row of a table has a cell for each name that any row has: made-up names cost their number times the rows."""
 CELLS = 100_000
-"""So many are written before others have their turn."""
+"""The rows that are written before other requests have their turn."""
 
 
 def verify_width(columns: int, whose: str, way_out: str) -> None:
@@ -25,7 +25,7 @@ def verify_width(columns: int, whose: str, way_out: str) -> None:
 
 
 def rows_together(columns: int) -> int:
-    """How many rows of so many columns are made before others have their turn."""
+    """The number of rows with this many columns that are made before other requests have their turn."""
     return max(1, CELLS // max(1, columns))
 
 

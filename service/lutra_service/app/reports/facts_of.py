@@ -28,7 +28,7 @@ def is_latest(report: Report, database: Database, now: datetime) -> bool:
 
 
 def facts(report: Report, database: Database, unreadable: Iterable[str], now: datetime) -> Document:
-    """The database's facts are those of its newest report; but for its settings, which may still be on their way."""
+    """The database's facts are those of its newest report, except its settings, which may still arrive later."""
     status = report.status.model_dump(mode="json")
     left_out = [f"a setting is ignored: {why}"[:1000] for why in unreadable]
     window = report.window

@@ -34,7 +34,7 @@ from lutra_service.db.store import UnitOfWork
 
 @dataclass(frozen=True)
 class Arrival:
-    """A report on its way in. `newest`: nothing later was seen of its agent or its database."""
+    """A report during its intake. `newest`: no later one of its agent or its database has arrived."""
 
     report: Report
     database: Database

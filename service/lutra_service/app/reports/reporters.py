@@ -12,7 +12,7 @@ from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 WINDOWS = 3
-"""So many windows of an agent may be late before another one takes its name over."""
+"""The number of an agent's windows that may be late before another agent takes its name over."""
 TOLD_FOR = timedelta(minutes=10)
 """After the last report that was refused; an agent tries again sooner."""
 AGAIN = timedelta(minutes=1)

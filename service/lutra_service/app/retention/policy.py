@@ -1,8 +1,8 @@
 """The kinds of rows that are kept, and for how long.
 
 Windows older than the retention are merged, one for each configuration and load, so that a session still learns from
-them; a trial's one window is left as it is. Of what stays beyond that age the newest rows stay, a bounded number of
-them for each database. `RULES` names all of it: a table that grows has its line there.
+them; a trial's one window is left as it is. Of the rows beyond that age, each database keeps a bounded number of the
+newest. `RULES` names all of it: a table that grows has its line there.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 TOGETHER = 2 * CHOSEN
-"""Of the likeliest, so many are looked up at a time: mostly the first of them are enough."""
+"""The number of the likeliest that are read at a time: mostly the first of them are enough."""
 PAST_READINGS = 3
 """Confirmed readings from which others learn from a session."""
 

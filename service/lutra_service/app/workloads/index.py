@@ -1,6 +1,6 @@
 """The index of past workloads, kept ready in the service's process: read once, then brought up to date by what changed.
 
-A transaction may have shown it rows that were never committed: whoever asks it looks the rows up again.
+A transaction may have added rows to it that were never committed: callers read the rows again.
 """
 
 from __future__ import annotations

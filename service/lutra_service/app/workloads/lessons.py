@@ -27,7 +27,7 @@ NOTHING: Document = {"pending": [], "starts": [], "answers": {}}
 
 
 def fitted_with(options_fingerprint: str) -> str:
-    """Tells with which options, and by which recipe, a workload was fitted: anything else is fitted again."""
+    """The options and the recipe of a workload's fit: if they differ, it is fitted again."""
     return f"{options_fingerprint}/{RECIPE}"
 
 
@@ -70,7 +70,7 @@ def lesson(request: Mapping[str, Any], model: Document) -> Document:
 
 
 def of_session(unit: UnitOfWork, session: Session, database: Database, told: Document, snapshot_id: str) -> str:
-    """Keep what a session taught so far in place of what it had taught before; the workload's id."""
+    """Store a session's lessons in place of its earlier ones; the workload's id."""
     known = unit.workloads.id_of_session(session.id)
     values: Document = {
         **told,

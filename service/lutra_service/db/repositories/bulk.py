@@ -91,7 +91,7 @@ _UPDATE = (
 
 @dataclass(frozen=True)
 class Kept:
-    """Settings that are stored: since when, and what of them nobody can read."""
+    """Stored settings: the time of their beginning, and the unreadable ones."""
 
     first_seen_at: datetime
     unreadable: dict[str, str]
@@ -106,7 +106,7 @@ class Bulk:
         self._ledger = ledger
 
     def lock(self, ids: Iterable[str]) -> dict[str, Database]:
-        """Those of the databases that exist and that nobody else holds."""
+        """Those of the databases that exist and that no other transaction holds."""
         rows = self._db.execute(_LOCK, {"ids": sorted(set(ids))}).mappings()
         found = {row["id"]: Database(**row) for row in rows}
         for database in found.values():

@@ -1,4 +1,4 @@
-"""Repositories of what happened to a database: guards that fired, findings, and the risks that somebody took."""
+"""Repositories of a database's events: guards that fired, findings, and accepted risks."""
 
 from __future__ import annotations
 

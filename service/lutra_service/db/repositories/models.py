@@ -1,4 +1,4 @@
-"""Repositories of model versions, and of what is computed for them."""
+"""Repositories of model versions, and of their computations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lutra_service.db.schema.records import ModelJob, ModelVersion
 from lutra_service.db.schema.tables import ModelJobRow, ModelVersionRow, RecommendationRow
 
 MEASURED = 1000
-"""Of a version's predictions in the shadow the newest so many are compared with what was measured."""
+"""The number of a version's newest predictions in the shadow that are compared with readings."""
 
 
 class Models(Repository[ModelVersion]):
@@ -54,7 +54,7 @@ class ModelJobs(Repository[ModelJob]):
     noun = "job of a model version"
 
     def waiting(self, now: datetime, limit: int) -> list[ModelJob]:
-        """Those that nobody works on, predictions first: they are short, and somebody compares them soon."""
+        """Those on which no worker is busy, predictions first: they are short, and soon compared."""
         c = self.table.c
         free = or_(c.lease_until.is_(None), c.lease_until < now)
         order = (c.kind.desc(), c.id)

@@ -1,6 +1,6 @@
 """Everything that was measured, over all sessions and databases, in the order in which it was stored.
 
-The documents of a row stay text: whoever streams a hundred thousand of them passes most of it on as it is.
+The documents of a row stay text: an export of a hundred thousand of them passes most of it on unchanged.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ OUTLINED = (*SHOWN_TO_DECIDE, *SHOWN_BESIDE)
 
 
 LOOKED_THROUGH = 10
-"""Of what is active the newest few: what only measured again changed nothing."""
+"""The newest few active ones, without repeated measurements, which changed nothing."""
 
 
 def digest_of(configuration: Mapping[str, Any]) -> str:
@@ -187,7 +187,7 @@ class Recommendations(Repository[Recommendation]):
     def stay(
         self, row: Recommendation, by: str, why: str = "", *, declined: Declined | None = None, **values: Any
     ) -> None:
-        """Tell more of one that keeps its state: that it is withdrawn in its agent's hands, or who had it undone."""
+        """Add an event to one that keeps its state: that it is withdrawn in its agent's hands, or who had it undone."""
         if values:
             self.change(row.id, **values)
         self._tell(Transition(row, row.state, row.state, by, why, failure=values.get("failure"), declined=declined))
@@ -221,7 +221,7 @@ class Recommendations(Repository[Recommendation]):
         return {str(database): int(count) for database, count in self._db.execute(asked)}
 
     def to_compute(self, now: datetime) -> int:
-        """How many computations nobody works on."""
+        """The number of computations without a worker."""
         c = self.table.c
         free = or_(c.lease_until.is_(None), c.lease_until < now)
         return int(self._db.execute(select(func.count()).where(c.state == State.COMPUTING, free)).scalar_one())
@@ -271,7 +271,7 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(withdrawn).order_by(c.id))
 
     def turned_down(self, database_id: str, limit: int = 200) -> list[Recommendation]:
-        """Those that somebody did not want, or not any more: the newest, oldest first."""
+        """The declined ones: the newest, oldest first."""
         c = self.table.c
         newest = (
             select(self.table)

@@ -55,7 +55,7 @@ class Databases(Repository[Database]):
         return self.page(*where, limit=limit, after=after)
 
     def to_look_at(self, before: datetime, limit: int) -> list[str]:
-        """Those that reported since their findings were looked for, where that was earlier than `before`; the ones that
+        """Those that reported since their last check for findings, if that was earlier than `before`; the ones that
         waited longest first.
         """
         c = self.table.c

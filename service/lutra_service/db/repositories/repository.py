@@ -54,7 +54,7 @@ class Repository(Generic[R]):
     record: type[R]
     noun: ClassVar[str] = "row"
     reserve: ClassVar[int] = 0
-    """Bytes that an added row is counted with besides its documents, where later updates fill it."""
+    """The bytes that an added row counts beside its documents, if later updates fill it."""
 
     def __init__(self, db: Session, news: News, ledger: Ledger | None = None) -> None:
         """With a `ledger`, what is added counts against the quota of the record's database."""

@@ -37,7 +37,7 @@ class Sessions(Repository[Session]):
         return self.page(self.table.c.database_id == database_id, limit=limit, after=after, newest_first=True)
 
     def measured(self, least: int, limit: int) -> list[str]:
-        """The newest sessions of all databases with at least so many measured recommendations, newest first."""
+        """The newest sessions of all databases with at least that many measured recommendations, newest first."""
         c = RecommendationRow.__table__.c
         enough = (
             select(c.session_id)

@@ -25,7 +25,7 @@ LOOKED_AT = (
     *(_C.snapshot_id, _C.merged_into, _C.taught.is_not(None).label("is_taught")),
 )
 _WITHOUT_HISTORY = [null().label(c.name) if c.name == "history" else c for c in _C]
-"""A history is most of what is stored of a workload."""
+"""A history is most of a workload's stored data."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Workloads(Repository[Workload]):
         return list(self._db.execute(asked).scalars())
 
     def measured(self, session_ids: Collection[str], least: int) -> set[str]:
-        """Those of the sessions that have at least so many confirmed readings."""
+        """Those of the sessions that have at least that many confirmed readings."""
         c = cast(SqlTable, RecommendationRow.__table__).c
         # Counted by a filter: given the state as a condition, SQLite reads every session's confirmed recommendations.
         read = func.count().filter(c.state == State.CONFIRMED, c.measured.is_not(None))
@@ -140,7 +140,7 @@ class Workloads(Repository[Workload]):
         return self._db.execute(select(_C.database_id).where(_C.id == id_)).scalar()
 
     def unfitted(self, fitted_with: str, now: datetime, limit: int) -> list[str]:
-        """Ids of those that are to be fitted and that nobody fits, the oldest first."""
+        """Ids of those that wait for a fit and have no worker, the oldest first."""
         waiting = select(_C.id).where(_unfitted(fitted_with), or_(_C.lease_until.is_(None), _C.lease_until < now))
         return list(self._db.execute(waiting.order_by(_C.id).limit(limit)).scalars())
 
@@ -148,7 +148,7 @@ class Workloads(Repository[Workload]):
         return int(self._db.execute(select(func.count()).where(_unfitted(fitted_with))).scalar_one())
 
     def claim(self, id_: str, fitted_with: str, now: datetime, until: datetime) -> bool:
-        """Whether the caller may fit it: nobody else does."""
+        """Whether the caller may fit it: then no other caller does."""
         free = or_(_C.lease_until.is_(None), _C.lease_until < now)
         return self.change(id_, _unfitted(fitted_with), free, lease_until=until)
 

@@ -98,5 +98,5 @@ class ChangeOutcome:
 
     @property
     def shown(self) -> Document:
-        """Without what only the service goes by, and what a recommendation tells by itself."""
+        """Without the fields that only the service uses, and those that a recommendation shows itself."""
         return {name: part for name, part in self.document.items() if name not in ("epoch", "undone_by")}

@@ -232,7 +232,7 @@ class Recommendation:
 
     @property
     def undone_by(self) -> str | None:
-        """Who undid it; None if nobody did."""
+        """The actor of its undo; None if it was not undone."""
         if self.state != RecommendationState.REVERTED or self.outcome is None:
             return None
         who: str | None = self.outcome.document.get("undone_by")

@@ -13,7 +13,7 @@ LARGEST = 2**63
 
 
 class Unstorable(LutraError, DontWrapMixin):
-    """A text or a number that cannot be stored, nor looked for."""
+    """A text or a number that cannot be stored, nor searched."""
 
     code = "invalid_request"
 

@@ -398,11 +398,11 @@ class SnapshotRow(Table):
 class WorkloadRow(Table):
     """A past workload: a session's, or a data set that was imported, which has neither session nor database.
 
-    `history` is what was measured (packed; none of a session whose request went before there was a memory), `key` its
-    digest, and `metric` its objective's. `taught` is what the model
-    `snapshot_id` says of it, in short (`lutra_models.gp.transfer.workload`); `fitted_with` tells the options and the
-    recipe that both were made with, and `error` why they could not be made. A workload
-    that taught nothing beside another one of its database is `merged_into` that one. `lease_until`: somebody fits it.
+    `history` are the measurements (packed; none of a session whose request was deleted before there was a memory),
+    `key` its digest, and `metric` its objective's. `taught` is a summary of the model `snapshot_id`
+    (`lutra_models.gp.transfer.workload`). `fitted_with` are the options and the recipe of both, and `error` is the
+    reason of a failed fit. A workload without a lesson beyond another one of its database is `merged_into` that one.
+    `lease_until`: a worker fits it.
     """
 
     __tablename__ = "workloads"
@@ -468,7 +468,7 @@ class AuditRow(Table):
 
 
 class ModelVersionRow(Table):
-    """A version that may serve: options of the recommender, and the packages that they need besides Lutra's own.
+    """A version that may serve: options of the recommender, and the packages that they need beyond Lutra's own.
 
     `options` are none for what the installed package ships. One version is the champion; `former_id` is the champion
     before it. `data` says what its `scorecard` was computed from. `shadow`: it predicts beside the champion.

@@ -14,7 +14,7 @@ from lutra_service.db.schema.records import Recommendation, Session
 
 @dataclass(frozen=True)
 class Declined:
-    """An operator did not want a recommendation's changes, or those of `names` alone, or not any more.
+    """An operator declined a recommendation's changes, or only those of `names`.
 
     `instead` is the recommendation of the rest, where there is one.
     """

@@ -34,7 +34,7 @@ class Setting:
         if self.kind != "integer":
             if text in self.options:
                 return text
-            raise Refused("value", f"{self.name}: {text!r} is none of {', '.join(self.options)}")
+            raise Refused("value", f"{self.name}: {text!r} is not one of {', '.join(self.options)}")
         if not text.lstrip("-").isdigit():
             raise Refused("value", f"{self.name}: {text!r} is not a whole number")
         if not self.low <= int(text) <= self.high:

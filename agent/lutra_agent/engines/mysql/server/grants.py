@@ -12,7 +12,7 @@ _GLOBAL = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE)
 
 
 def read(connection: Connection) -> tuple[frozenset[str], str]:
-    """The account's privileges on everything, roles that are active included, and its name as GRANT wants it."""
+    """The account's privileges on everything, including active roles, and its name in the form of GRANT."""
     lines = [str(row[0]) for row in connection.rows("SHOW GRANTS")]
     account = connection.row("SELECT CURRENT_USER()")[0]
     user, _, host = str(account).rpartition("@")

@@ -2,8 +2,8 @@
 
     loose_sort_buffer_size = 4194304 # 1795252310.531
 
-The line is the step of a change. The number says when it was written, which tells a value that waits for a restart from
-one that the server has rounded.
+The line is the step of a change. Its number is the time of writing, which distinguishes a value that waits for a
+restart from one that the server has rounded.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def entries(text: str) -> dict[str, Entry]:
 
 
 def read(file: Path | None) -> dict[str, Entry]:
-    """Empty where there is no such file. Raises OSError if this account may not read it."""
+    """Empty if there is no such file. Raises OSError if this account may not read it."""
     if file is None:
         return {}
     try:
@@ -63,7 +63,7 @@ def others(text: str) -> str:
 
 
 def write(file: Path | None, line: FileLine, now_s: float) -> None:
-    """Put a line in, or take it out; a file that says so already is left alone. Raises OSError."""
+    """Add a line, or remove it; a file that is already right stays unchanged. Raises OSError."""
     if file is None:
         raise OSError("database.include_file is not configured")
     try:

@@ -51,7 +51,7 @@ def from_upper_ends(rows: Sequence[tuple[str, int]]) -> Histogram:
 
 
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
-    """The 99th percentile of what others ran between two readings.
+    """The 99th percentile of other sessions' statements between two readings.
 
     None if nothing ran, where the histogram was emptied or cut otherwise, or where it lies in the open range.
     """

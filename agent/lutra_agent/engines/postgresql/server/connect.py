@@ -143,8 +143,7 @@ class Connection:
     def prepared_row(self, query: str, parameters: Sequence[str]) -> list[bytes | None]:
         """The texts of the first row, at a third of the price: the only statement of its connection, prepared once.
 
-        Nothing limits the wait but the server's own `statement_timeout` and `cut`: it is for a thread that nobody waits
-        for.
+        Only the server's own `statement_timeout` and `cut` limit the wait: it is for a thread on which nothing waits.
         """
         connection = self._connected()
         if self._pooled:
@@ -164,7 +163,7 @@ class Connection:
             return Peer()
 
     def cut(self) -> None:
-        """From another thread: whoever waits for an answer gets an error."""
+        """From another thread: a thread that waits for an answer gets an error."""
         opened = self._open
         if opened is not None and not opened.closed:
             with suppress(psycopg.Error):
@@ -279,7 +278,7 @@ def _checked(result: PGresult, connection: psycopg.Connection[tuple[Any, ...]]) 
 
 
 def quoted(name: str) -> str:
-    """An identifier as SQL wants it."""
+    """An identifier in SQL's quotation."""
     return sql.Identifier(name).as_string(None)
 
 

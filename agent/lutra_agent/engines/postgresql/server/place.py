@@ -41,7 +41,7 @@ class Control:
 
 
 def place(connection: Connection, folder: Path | None, grant: Callable[[str], str]) -> Place:
-    """`folder` as the server tells it; where it does not, `grant` lets an account know it.
+    """`folder` as the server reports it; if it does not, `grant` gives an account the right to know it.
 
     Raises DatabaseUnavailable and CollectionFailed.
     """

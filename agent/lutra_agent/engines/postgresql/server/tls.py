@@ -12,7 +12,7 @@ MODES = {"identity": "verify-full", "ca": "verify-ca"}
 
 
 def tls(database: Database) -> dict[str, str]:
-    """Without an authority libpq's own means apply, and nobody behind a port gets the password itself."""
+    """Without an authority libpq's own means apply, and no program behind a port gets the password itself."""
     if database.tls_ca is not None:
         return {"sslmode": MODES[database.tls_verify], "sslrootcert": str(database.tls_ca)}
     return {} if database.proved else CHALLENGE

@@ -1,4 +1,4 @@
-"""Runs the collectors that this server's version has, each on its own: one that fails is skipped, the others go on."""
+"""Runs the collectors of this server's version, each separately: one that fails is skipped, the others continue."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Kept:
 
 
 RIGHTS_S = 600.0
-"""For so long a right that was there, or was not, is believed."""
+"""The time for which a right that was present or missing is assumed to stay so."""
 
 
 class Collect:
-    """One sample of every collector, but for what was `kept`."""
+    """One sample of every collector, except those in `kept`."""
 
     def __init__(self, connection: Connection, major: int, kept: Kept | None = None) -> None:
         self._connection = connection
@@ -42,7 +42,7 @@ class Collect:
         self._queries = [(c, q) for c in EVERY if (q := c.query(major)) is not None]
 
     def sample(self, at: datetime, monotonic_s: float, started: str) -> Sample:
-        """`started` tells this start of the server from any other."""
+        """`started` identifies this start of the server."""
         if self._kept.started != started:
             self._kept.started, self._kept.readings, self._kept.rights = started, {}, {}
         readings, attempts = {"server": Reading(epoch=started)}, Attempts()

@@ -1,4 +1,4 @@
-"""How large all databases of the server are, by their files: looked at seldom, and never for long."""
+"""The size of all databases of the server, by their files: computed rarely, and never for long."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ EVERY_S = 600.0
 LONGEST_MS = 100
 TOO_LONG = "[57014]"
 AGAIN_S = 86400.0
-"""After a look that took too long: a server with so many files is not asked again before the next day."""
+"""The pause after a query that took too long: a server with that many files is not asked again before the next day."""
 SIZES = """SELECT CASE WHEN bool_and(readable)
 THEN sum(CASE WHEN readable THEN pg_database_size(oid) END)::float8 END AS bytes
 FROM (SELECT oid, has_database_privilege(oid, 'CONNECT') OR pg_has_role('pg_read_all_stats', 'USAGE') AS readable
 FROM pg_database WHERE datallowconn AND NOT datistemplate) d"""
-"""Nothing where the account may not read the size of one: a part would pass for the whole."""
+"""Nothing if the account may not read the size of one: a part would pass for the whole."""
 
 
 class DataSize:
-    """The server looks at each file, and takes no lock. Behind a pooler nobody asks: the limit would be others' too."""
+    """The server examines each file, and takes no lock. Behind a pooler the query is not sent: the limit would apply to
+    other clients, too.
+    """
 
     def __init__(self) -> None:
         self._started = ""
@@ -29,7 +31,7 @@ class DataSize:
         self._last: Reading | None = None
 
     def reading(self, connection: Connection, monotonic_s: float, started: str) -> Reading | None:
-        """None if it is not known. `started` tells this start of the server from any other.
+        """None if it is not known. `started` identifies this start of the server.
 
         Raises CollectionFailed, and asks again at the next sample.
         """

@@ -17,7 +17,7 @@ HALVINGS = 60
 
 @dataclass(frozen=True)
 class StatementRow:
-    """One statement's counters since their start; times in ms. `jit_ms` is None if the server does not tell it."""
+    """One statement's counters since their start; times in ms. `jit_ms` is None if the server does not report it."""
 
     calls: int
     total_ms: float

@@ -18,7 +18,9 @@ TRACKS = "SELECT current_setting('pg_stat_statements.track', true), current_sett
 NOT_CONVERTED = "[22021]"
 """SQLSTATE of a text that is not in the encoding that it should be in: character_not_in_repertoire."""
 OWN_REFRESH = 60
-"""The agent looks for its own statements again after this many samples: reading texts is the dear part of the view."""
+"""The agent looks for its own statements again after this many samples: reading texts is the expensive part of the
+view.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class StatementsView:
 
     @property
     def compiles(self) -> bool:
-        """Whether it tells the time that went into compiling queries."""
+        """Whether it reports the time that went into compiling queries."""
         return self.version >= (1, 10)
 
     @property

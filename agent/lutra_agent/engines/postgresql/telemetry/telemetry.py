@@ -27,7 +27,8 @@ ENDS = ("xact_commit", "xact_rollback")
 FAILED = ("deadlocks", "conflicts")
 """The server's counters of failures. A rollback is not one: clients use it to end transactions that only read."""
 UNUSED = 3
-"""After so many samples of which nobody asked for a window, as under a driver, nothing need be watched in between."""
+"""The number of samples without a request for a window, as under a driver, after which nothing is watched in between.
+"""
 
 UNCOUNTED_SINCE = 15
 """From this version on a backend that has touched no table reports no transactions (pgstat_report_stat)."""
@@ -59,7 +60,7 @@ class SourceReadings:
 
 
 class PostgresTelemetry:
-    """Without a `sampler` nobody looks at running transactions, without `log` nobody reads the server's."""
+    """Without a `sampler` running transactions are not sampled; without `log` the server's log is not read."""
 
     def __init__(self, session: Session, sampler: Sampler | None = None, log: LogReader | None = None) -> None:
         self._log = log

@@ -1,4 +1,4 @@
-"""Whether a server can move values together: it has to be built with its own jemalloc, and says so to nobody."""
+"""Whether a server can move values together: it has to be built with its own jemalloc, and does not report that."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 64 << 20
 
 
 def defragments(allocator: str, pid: int | None, executable: str) -> bool:
-    """`allocator` and `executable` are what the server tells. A program that this host lacks is taken to be able to.
+    """`allocator` and `executable` are the server's report. A program that this host lacks is assumed to be able to.
 
     A distribution's package is not, as a rule: it refuses the setting, and does not start with it in its file.
     """

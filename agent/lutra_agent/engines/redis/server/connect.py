@@ -1,6 +1,6 @@
 """One connection, opened when it is needed and again after it broke. Only this module of the family connects.
 
-It speaks the protocol's second version: a server that does not know HELLO answers it too.
+The protocol's second version: a server that does not know HELLO answers it too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ with without_its_package("redis"):
 TIMEOUT_S = 10.0
 """For each wait, and for a whole answer."""
 UNANSWERED = 0.9
-"""Of the time limit: whoever is cut off later than that has not answered."""
+"""Share of the time limit: a client that is disconnected later than that has not answered."""
 PROTOCOL = 2
 UNREADABLE = (RedisError, OSError, ValueError, RecursionError)
 """The errors of a broken connection, and of an answer outside the protocol."""
@@ -131,7 +131,7 @@ class Connection:
             return Peer()
 
     def cut(self) -> None:
-        """From another thread: whoever waits for an answer gets an error."""
+        """From another thread: a thread that waits for an answer gets an error."""
         opened = self._open
         with suppress(OSError, AttributeError):  # it is being closed
             cut(opened._sock.fileno())

@@ -11,7 +11,7 @@ from types import ModuleType
 
 @contextmanager
 def without_its_package(name: str) -> Iterator[None]:
-    """Around the import of its modules; whoever imports the package later gets all of it.
+    """Around the import of its modules; a later import of the package gets all of it.
 
     Raises ModuleNotFoundError if it is not installed.
     """

@@ -72,9 +72,9 @@ class Details:
     server's.
 
     `config_file` is the file that it was started with: None if there is none or this host does not have it.
-    `keeps_file`: changes go into that file too; they do not where it is on another host or in a container. `account` is
-    the user id of the server's process and of who answers on the connection: None if they differ, or nobody knows.
-    `defragments`: it can move values together.
+    `keeps_file`: changes go into that file too; they do not if it is on another host or in a container. `account` is
+    the user id of the server's process and of the process that answers on the connection: None if they differ or are
+    unknown. `defragments`: it can move values together.
     """
 
     version: str
@@ -127,7 +127,7 @@ class Session:
         return f"{named}: write it into the agent's file, as database.config_file"
 
     def settings(self) -> Mapping[str, str]:
-        """Every setting by name; none where this account, or nobody, may ask for them: INFO tells the rest."""
+        """Every setting by name; none if this account, or no account, may read them: INFO has the rest."""
         try:
             return self.connection.pairs("CONFIG", "GET", "*")
         except CollectionFailed as error:

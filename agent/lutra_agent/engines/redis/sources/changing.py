@@ -36,7 +36,7 @@ class Changing:
         self._form = form
 
     def execute(self, steps: Sequence[Step]) -> None:
-        """Raises ApplyRefused for the first that the server refuses, or answers with another value than was sent."""
+        """Raises ApplyRefused for the first that the server refuses or changes."""
         statements = [s for s in steps if isinstance(s, Statement)]
         # Of several for one setting, as of an undo of an undo, the last counts.
         values = {s.setting: shlex.split(s.text)[3] for s in statements}

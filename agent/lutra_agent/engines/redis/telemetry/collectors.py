@@ -50,7 +50,7 @@ class FromErrors:
 
 @dataclass(frozen=True)
 class FromWords:
-    """Our names of lines of INFO that hold a word: 1 if it is another than the good one."""
+    """Our names of lines of INFO that hold a word: 1 if the word is not the good one."""
 
     name: str
     good: Mapping[str, tuple[str, str]]
@@ -134,7 +134,7 @@ WHOLE = frozenset(
         *("zinter", "zinterstore", "zunion", "zunionstore", "zdiff", "zdiffstore"),
     )
 )
-"""Commands whose time grows with the length of the collection that they are asked of."""
+"""Commands whose time grows with the length of the collection."""
 SCRIPTS = frozenset(["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"])
 
 COLLECTORS: tuple[FromInfo | FromErrors | FromWords | FromCommands | FromSizes, ...] = (

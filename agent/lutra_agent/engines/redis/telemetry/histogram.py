@@ -16,7 +16,7 @@ Histogram = Mapping[float, int]
 
 
 def read(answer: Any) -> Histogram:
-    """Of all commands together. Total: what is none of it counts nothing."""
+    """Of all commands together. Total: a line of another form counts nothing."""
     found: dict[float, int] = {}
     for _, about in _pairs(answer):
         buckets = dict(_pairs(about)).get(KEY, ())
@@ -29,7 +29,7 @@ def read(answer: Any) -> Histogram:
 
 
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
-    """Of what ran between two readings; None if nothing did, or where it was emptied meanwhile."""
+    """Of commands between two readings; None if there are none, or if it was emptied meanwhile."""
     ends = sorted(after)
     counts = [after[end] - before.get(end, 0) for end in ends]
     if not ends or min(counts) < 0 or any(end not in after for end in before):

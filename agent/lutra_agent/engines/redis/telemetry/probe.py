@@ -1,6 +1,6 @@
 """The agent's own commands, timed as a client sees them: on keys of its own, at a low fixed rate, in a thread.
 
-It is a sample of what clients wait for: the socket, the server's queue, a fork's stall. It is no part of their load.
+It samples the clients' waits: the socket, the server's queue, a fork's stall. It is not part of their load.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Probe:
 
 
 def p99_ms(before: Timed, after: Timed) -> float | None:
-    """Of what was timed between two readings; None if that is too little."""
+    """Of the times between two readings; None if there are too few."""
     took = sorted(us for us, count in after.items() if count > before.get(us, 0))
     counts = [after[us] - before.get(us, 0) for us in took]
     if sum(counts) < ENOUGH:

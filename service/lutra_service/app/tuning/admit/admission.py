@@ -1,4 +1,4 @@
-"""Whether settings may be proposed, and carried out: asked of a request, a computed answer, an approval, a directive.
+"""Whether settings may be proposed, and applied: checked for a request, a computed answer, an approval, a directive.
 
 Going back is always allowed: to what is active, and to what a database is known to run under.
 """
@@ -19,7 +19,7 @@ from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
 Known = Sequence[Mapping[str, Any]]
-"""Settings under which the database is known to run, besides those that were measured there."""
+"""Further settings under which the database is known to run, beside the measured ones."""
 
 
 def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], known: Known = ()) -> Configuration:

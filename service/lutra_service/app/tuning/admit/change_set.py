@@ -72,7 +72,7 @@ def _said_of(at: ServerContext, changes: Iterable[Change]) -> list[str]:
 
 
 def lasting(told: Iterable[str]) -> list[str]:
-    """The warnings that still say something once nobody has to carry it out any more."""
+    """The warnings that still matter once the change is no longer to be executed."""
     return [warning for warning in told if not warning.startswith((WAITS, BY_HAND))]
 
 

@@ -37,8 +37,8 @@ PLACES: Mapping[type, int] = {kind: place for place, kind in enumerate(FOLLOWS)}
 
 
 def follow(unit: UnitOfWork) -> None:
-    """Carry out what follows from the unit's facts, and from what is found out meanwhile: of what waits always the
-    first by the table, of several alike the one that was recorded first.
+    """Execute the consequences of the unit's facts, and of the facts that follow from them: always the first by the
+    table, of several of one kind the one recorded first.
     """
     waiting = unit.news.facts
     while waiting:

@@ -27,7 +27,7 @@ ACTIONS: Mapping[SessionState, Action] = {
 
 
 def follow(unit: UnitOfWork, made: SessionTransition) -> None:
-    """One that an operator opens, or lets go on, takes its next step at once."""
+    """A session that an operator opens or resumes takes its next step at once."""
     row, to, by = made.row, made.to, SERVICE if made.by == SERVICE else None
     if made.was is None:
         if to == SessionState.RUNNING:

@@ -38,7 +38,7 @@ def approve(
     """Let the agent carry it out. `names` limits it to these settings: a new recommendation, checked again. `reason`
     says why the others were left out.
 
-    Raises Conflict while another recommendation of the database is on its way.
+    Raises Conflict while another recommendation of the database is pending.
     """
     recommendation, database, session = _held(unit, id_)
     advance_recommendation(recommendation.state, State.APPROVED)
@@ -135,7 +135,7 @@ def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendatio
 def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Recommendation:
     """Its changes are stored as declined.
 
-    Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active.
+    If its agent has received it, it is withdrawn: rolled back as soon as the agent reports it active.
     """
     recommendation, _, _ = _held(unit, id_)
     advance_recommendation(recommendation.state, State.REJECTED)
@@ -162,7 +162,7 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
 
 
 def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
-    """The same by the service itself, of what this recommendation changed and nothing else.
+    """The same by the service itself, only for the changes of this recommendation.
 
     Raises before anything is written, if these settings can be set no longer.
     """

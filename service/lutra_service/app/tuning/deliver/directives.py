@@ -34,7 +34,7 @@ def current(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple
 
 
 def hand_out(unit: UnitOfWork, database: Database, agent: Holder | None) -> Directive | None:
-    """The same, and from now on this agent holds it: nothing ends it unseen any more."""
+    """The same, and from now on this agent holds it: it can no longer end unnoticed."""
     found = _waiting(unit, database, agent)
     if found is None:
         return None

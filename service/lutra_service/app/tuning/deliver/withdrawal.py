@@ -60,7 +60,9 @@ def is_given(row: Recommendation) -> bool:
 
 
 def settle(unit: UnitOfWork, heard: Heard) -> None:
-    """End what was withdrawn, or has expired, where the report shows that its agent is not at it any more."""
+    """End recommendations that were withdrawn, or have expired, if the report shows that the agent no longer works on
+    them.
+    """
     database, report = heard.database, heard.report
     holder = str(Holder(report.agent, report.epoch))
     made = min(report.sent_at, unit.now)  # a clock that is ahead says nothing

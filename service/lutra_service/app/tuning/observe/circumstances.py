@@ -1,4 +1,6 @@
-"""Under what a live database was looked at: its load, its settings, its symptoms; and whether that is still so."""
+"""The circumstances of an earlier check of a live database: its load, its settings, its symptoms; and whether they
+still hold.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from lutra_service.db.store import UnitOfWork
 @dataclass(frozen=True)
 class Circumstances:
     """`context` is what the agent reports of the load, `offered` the load itself by metric, `strengths` are those of
-    the symptoms by name; None if nobody asked.
+    the symptoms by name; None if unknown.
     """
 
     settings: str
@@ -50,7 +52,7 @@ def present(unit: UnitOfWork, at: ServerContext, minutes: float | None = None) -
 
 
 def strengths(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, float]:
-    """By symptom, what the windows of so many minutes show."""
+    """By symptom, its strength in the windows of the last minutes."""
     return dict(evidence_of(unit, at, None, minutes=minutes).basis(at.active).strengths)
 
 

@@ -25,7 +25,7 @@ AFTER = 48
 BEFORE = 120
 """The newest windows before it, of the settings that were active then."""
 RECENT = timedelta(hours=24)
-"""How far back these are looked for, and how long a change is judged: a load comes and goes in a day."""
+"""The time over which these are searched, and over which a change is judged: a load repeats daily."""
 WITHOUT_SESSION = Objective(P99.name, "minimize")
 
 

@@ -25,7 +25,7 @@ SAMPLED = ("activity", "log")
 SAMPLES = "activity."
 """The prefix of a server's metrics if the agent can sample its running transactions."""
 FEWEST = 100
-"""So many transactions in a window are the least of which an agent samples a p99, or reads one from the log."""
+"""The least number of transactions in a window from which an agent samples a p99, or reads one from the log."""
 
 
 def missing(seen: History) -> int:

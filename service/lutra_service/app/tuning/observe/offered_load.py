@@ -11,11 +11,11 @@ from lutra_models.judgement import LIKE
 OFFERED = ("qps", "tps")
 """Measures of the clients' load: the first measured one counts."""
 WINDOWS = 3
-"""So many windows say what a load is: their median is not one window's chance."""
+"""The number of windows that define a load: their median does not depend on one window's chance."""
 
 
 def is_like(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """By the first metric of OFFERED that both have; without one they are alike."""
+    """By the first metric of OFFERED that both have; without one they are equal."""
     name = next((n for n in OFFERED if n in one and n in other), None)
     if name is None:
         return True

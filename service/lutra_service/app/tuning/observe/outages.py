@@ -15,7 +15,7 @@ NOW_MINUTES = 5.0
 
 
 def lines(unit: UnitOfWork, at: ServerContext) -> list[str]:
-    """A line for each that nobody accepts, with what a person would execute."""
+    """A line for each outage whose risk is not accepted, with the statements to execute."""
     diagnosis = seen(unit, at, NOW_MINUTES).diagnosis
     known = accepted(unit, at, diagnosis)
     found = [s for s in diagnosis.symptoms if harm(s.kind) == 0 and s.name not in known]

@@ -1,4 +1,4 @@
-"""A session to which nothing is worth changing: it says so, and looks again once something has changed."""
+"""A session in which no change is worthwhile: it says so, and checks again once something has changed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ WHOLE_EVERY = timedelta(minutes=MINUTES)
 """The interval at which all windows of the evidence are examined; a new symptom causes it as well."""
 UNAPPLIED = (State.EXPIRED, State.REFUSED, State.FAILED, State.REVERTED)
 KNOWN = 20
-"""Circumstances under which nothing was worth changing: a load that comes and goes is looked at once at each level."""
+"""Circumstances under which no change was worthwhile: a recurring load is checked once at each level."""
 
 
 def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> None:
-    """Lead a running session there. `why`: what was looked at, in words."""
+    """Settle a running session. `why`: the evidence examined, in words."""
     if session.state != SessionState.RUNNING:
         return
     before = (session.settled or {}).get("known", [])

@@ -9,11 +9,11 @@ from lutra_service.db.store import UnitOfWork
 
 AT_LEAST = timedelta(minutes=1)
 WINDOWS = 3
-"""So many lengths of a window may pass without one."""
+"""The number of window lengths that may pass without a window."""
 
 
 def sentence(unit: UnitOfWork, database: Database) -> str:
-    """Empty where windows come."""
+    """Empty if windows arrive."""
     last = database.last_report_at
     if last is None:
         return "no agent has reported yet: start `lutra-agent run` on the database's host"

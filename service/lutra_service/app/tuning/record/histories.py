@@ -132,8 +132,8 @@ def context(at: ServerContext) -> dict[str, Value]:
 
 
 def observations(unit: UnitOfWork, session: Session, space: KnobSpace) -> list[Observation]:
-    """Oldest first. A lab session learns from its trials alone: between them nobody makes the load. Any other one knows
-    what was observed before it began, too.
+    """Oldest first. A lab session learns only from its trials: between them there is no load. Any other one also uses
+    the observations before its beginning.
     """
     lab = session.mode == "lab"
     reports = unit.reports.of_session(session.id, WINDOWS_PER_CONFIGURATION, session.rebased_at, trials_only=lab)
@@ -166,7 +166,7 @@ def _bounds(report: StoredReport, session: Session) -> dict[str, float]:
 
 
 def targets_of(report: StoredReport, session: Session | None) -> dict[str, float]:
-    """The metrics that count: a p99 from another source than the session's is a missing one."""
+    """The metrics that count: a p99 from another source than the session's counts as missing."""
     metrics = dict(report.metrics)
     if session and session.p99_source and (report.p99_source, report.p99_of) != (session.p99_source, session.p99_of):
         metrics.pop("p99_ms", None)

@@ -17,7 +17,7 @@ ALWAYS = frozenset(m.name for m in (P99, QPS, TPS))
 """A database that has no window yet may be tuned for these: every load generator measures them."""
 
 SAY_SO = 3
-"""So many windows in which something ran show whether a metric is measured at all."""
+"""The number of windows with activity that show whether a metric is measured at all."""
 LATEST = 20
 
 
@@ -38,8 +38,8 @@ def unmeasured(unit: UnitOfWork, database: Database, asked: TuningSession) -> fr
 
 
 def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
-    """Raises InvalidRequest if the session is about a metric that nothing measures, or against its direction, or a
-    load that nobody makes.
+    """Raises InvalidRequest if the session is about a metric that nothing measures, or against its direction, or a load
+    that no driver makes.
 
     The usual metrics may be an objective even if nothing reads them yet: the findings' recommendations need none of
     them, and the session says why there are no readings. A limit without readings could not be enforced.

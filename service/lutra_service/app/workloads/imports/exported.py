@@ -23,7 +23,7 @@ def is_export(titles: Collection[str]) -> bool:
 
 
 def meaning(title: str) -> tuple[Kind, str] | None:
-    """What a column is, and what it is called there; `own` is what tells of the observation itself."""
+    """The meaning of a column and its name there; `own` are the columns about the observation itself."""
     for start, kind in _STARTS.items():
         if title.startswith(start):
             return kind, title.removeprefix(start)

@@ -22,7 +22,7 @@ CIRCUMSTANCES = (
     *("engine_version", "memory_bytes", "cores", "kernel", "allocator", "file_system", "device", "memory_pages"),
     "machine",
 )
-"""Columns that tell what was measured under, without being named."""
+"""Columns whose names alone mark them as circumstances."""
 BY_MAPPING = "as the mapping says"
 
 

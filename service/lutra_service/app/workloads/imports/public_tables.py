@@ -31,7 +31,8 @@ from lutra_service.db.store import UnitOfWork
 PACKAGE = "lutra_public"
 LIST, TABLES = "tables.toml", "tables"
 UNKNOWN_CORES = 8.0
-"""Where a source does not tell them: the ranges of a few settings depend on it, and the context does not name it."""
+"""Defaults for a source without them: the ranges of a few settings depend on them, and the context does not name them.
+"""
 
 
 class Table(ColumnMapping):

@@ -63,8 +63,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Within:
-    """The place of `offset` in a text, or of the JSON key `name` after it. It is looked for only where something is
-    wrong there: a file has a million of them."""
+    """The place of `offset` in a text, or of the JSON key `name` after it. It is computed only for a fault: a file has
+    a million of them.
+    """
 
     file: Path
     text: str
@@ -84,7 +85,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class RawRow:
-    """One configuration as somebody measured it; `failed` says why nothing was measured, where the file says so.
+    """One measured configuration; `failed` is the reason for a missing reading, if the file has one.
 
     `titles` is where each cell is named, where that is not beside it.
     """

@@ -39,7 +39,7 @@ from lutra_service.db.store import UnitOfWork
 MODELLED = 200
 """Rows that the model is fitted to, spread over what was measured: more take the cube of their number in time."""
 MOST = 2000
-"""Rows that are kept, as the retention keeps so many recommendations of a database."""
+"""The rows that are kept, as many as the retention keeps recommendations of a database."""
 LEAST = 3
 MOST_OPTIONS = 12
 """Texts of a circumstance: more name the row, and teach nothing of the next one."""

@@ -51,7 +51,7 @@ IS_ON = "SELECT @@GLOBAL.performance_schema"
 
 
 def watches(connection: Connection) -> bool:
-    """Whether performance_schema is on; off where the server does not say so, which the failures' collector names."""
+    """Whether performance_schema is on; off if the server does not report it, which the failures' collector names."""
     try:
         return bool(connection.row(IS_ON)[0])
     except CollectionFailed:

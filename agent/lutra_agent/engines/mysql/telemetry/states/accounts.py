@@ -1,4 +1,4 @@
-"""Accounts that let in whoever comes. Only where the agent's account may read the table of accounts, which is rare."""
+"""Accounts that anyone can use. Only if the agent's account may read the table of accounts, which is rare."""
 
 from __future__ import annotations
 

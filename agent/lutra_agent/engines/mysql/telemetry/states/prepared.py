@@ -1,4 +1,4 @@
-"""Transactions that were prepared and that no session has any more: only XA COMMIT or XA ROLLBACK ends them."""
+"""Transactions that were prepared and that no session holds any longer: only XA COMMIT or XA ROLLBACK ends them."""
 
 from __future__ import annotations
 

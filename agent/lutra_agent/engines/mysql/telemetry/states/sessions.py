@@ -1,6 +1,6 @@
 """Waits for a server lock, for a table lock or for a replica, as each session reports them.
 
-A lock that nobody lets go of hangs every session behind it, and the server counts none of them until they are through.
+A lock that is never released blocks every session behind it, and the server counts none of them until they are through.
 """
 
 from __future__ import annotations

@@ -41,9 +41,8 @@ WHERE backend_type = 'client backend' AND application_name IS DISTINCT FROM '{AP
 OR state = 'idle' AND query_start IS NOT NULL AND state_change > to_timestamp($1::float8))"""  # noqa: S608
 """Ages of the transactions that run, in ms, and durations of those whose connection has been idle since they ended.
 
-A connection that is idle tells its last statement: a transaction of its own, unless it ended one. The view would add
-two joins for names that nobody asks for. The look's own transaction begins with its first message, before it is
-planned.
+An idle connection shows its last statement: a transaction of its own, unless it ended one. The view would add two joins
+for names that are not needed. The look's own transaction begins with its first message, before it is planned.
 """
 
 TRACKED = "SELECT current_setting('track_activities')::bool"

@@ -1,4 +1,4 @@
-"""Which log-normals explain the ages that were seen: what is believed of durations before the ages move it.
+"""The log-normals that explain the observed ages: the prior of durations before the ages update it.
 
 Ages alone leave much open: of a short transaction few are met. A start that is too wide stays too wide where little
 was seen, and p99 with it.

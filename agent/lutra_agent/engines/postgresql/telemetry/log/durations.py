@@ -19,7 +19,7 @@ FEWEST = 100
 MOST_OPEN = 2000
 """Transactions that have begun in the log and not ended: of backends that died, or whose end is not logged."""
 CLOCK_MS = 1.0
-"""The log tells times in whole milliseconds, and durations in microseconds."""
+"""The log has times in whole milliseconds, and durations in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ class LoggedP99:
 def p99(
     before: Durations, after: Durations, statements: float | None, outside: Counts | None = None
 ) -> LoggedP99 | None:
-    """Of what was logged between two readings. None if that was too little, or where the rules changed meanwhile.
+    """Of what was logged between two readings. None if that was too little, or if the rules changed meanwhile.
 
-    `statements` are all that ran, where that is known: the log tells nothing of those below its threshold. `outside` is
-    what an answer takes beside its execution, in as far as that was seen.
+    `statements` are all that ran, if known: the log contains none below its threshold. `outside` is the time of an
+    answer beside its execution, as far as it was measured.
     """
     logged = after.logged
     if before.logged != logged or logged.least_ms is None:

@@ -52,7 +52,7 @@ ESCAPES = {
 
 @dataclass(frozen=True)
 class Duration:
-    """One duration: of the backend `pid`, which said it at `at_s`. Both are 0 if the log does not tell them."""
+    """One duration: of the backend `pid`, which logged it at `at_s`. Both are 0 if the log does not contain them."""
 
     ms: float
     part: Part = "other"

@@ -1,4 +1,4 @@
-"""An estimate of empty space from pg_class and pg_stats: the largest 30 tables and 60 B-tree indexes are looked at.
+"""An estimate of empty space from pg_class and pg_stats: the largest 30 tables and 60 B-tree indexes are examined.
 
 The expected size of rows and entries is computed from their number and the mean width of their columns; nothing is read
 from the tables. An account that may not read a table does not see the width of its columns, so the table is left out.

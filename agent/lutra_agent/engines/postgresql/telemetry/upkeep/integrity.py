@@ -1,7 +1,7 @@
 """The integrity of rows in the agent's database: triggers that are off, constraints that were never checked, keys.
 
-`unchecked` are tables whose foreign keys nobody checks, as their own triggers are off. `unidentified` are tables that a
-publication has updates or deletes of, and that have nothing to tell a row by: the server refuses both.
+`unchecked` are tables whose foreign keys are not checked, because their own triggers are off. `unidentified` are tables
+in a publication of updates or deletes that have nothing to identify a row: the server refuses both.
 """
 
 from __future__ import annotations

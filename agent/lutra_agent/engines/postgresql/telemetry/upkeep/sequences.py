@@ -1,8 +1,8 @@
 """Sequences that belong to a column of the agent's database: how far the one that is nearest its end has come.
 
-The end is the sequence's, or that of the column's type where it comes first. The 50 whose tables have most rows, or
-have taken most, are looked at; one that a statement is changing is left out, so that nobody waits for it. Where the
-account may not read some of them, and none of the others is half used, the share is not known.
+The end is the sequence's, or that of the column's type if it comes first. The 50 whose tables have most rows, or that
+have used most numbers, are examined. One that a statement is changing is left out, so that no session waits for it. If
+the account may not read some of them, and none of the others is half used, the share is unknown.
 """
 
 from __future__ import annotations

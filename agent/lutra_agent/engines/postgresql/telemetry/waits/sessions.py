@@ -19,7 +19,7 @@ LATCHES = {
     "latch_multixact": "'%multixact%'",
 }
 UPKEEP = "^[[:space:]]*(vacuum|analyze|create|reindex|cluster|copy|refresh|alter)"
-"""Statements that take long on a large table, and that nobody waits for."""
+"""Statements that take long on a large table, and on whose end no client waits."""
 BY_LATCH = ",\n".join(
     f"count(*) FILTER (WHERE wait_event_type = 'LWLock' AND wait_event ILIKE ANY (ARRAY[{names}])) AS {column}"
     for column, names in LATCHES.items()
