@@ -12,7 +12,7 @@ class ConfigError(LutraError):
 
 
 class OtherEngine(ConfigError):
-    """Another product answers than the one that was named. `engine` is its family, empty where that is unknown."""
+    """Another product answers than the one that was named. `engine` is its family, empty if that is unknown."""
 
     def __init__(self, engine: str, message: str) -> None:
         super().__init__(message)

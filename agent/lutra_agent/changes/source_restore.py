@@ -138,7 +138,7 @@ class FileRestore:
     def lines(self, up: bool) -> None:
         """Restore what the file says of `names`, and leave the lines that others wrote there since.
 
-        The whole file where it is gone, or is none of the source's.
+        The whole file where it is gone, or is not the source's.
         """
         now, held = self._now(), frozenset() if up else self.backing.held_while_down
         texts = {n: self.snapshot.texts[n] for n in self.names if n not in held}

@@ -39,7 +39,7 @@ _TOKEN = re.compile(
 
 
 def count_statements(script: str) -> int | None:
-    r"""The statements of one pass, `\;` counted too. None where `\if` makes their number depend on the pass."""
+    r"""The statements of one pass, `\;` counted too. None if `\if` makes their number depend on the pass."""
     meta = [line.split()[0] for line in script.splitlines() if line.lstrip().startswith("\\") and line.split()]
     if any(command.startswith("\\if") for command in meta):
         return None

@@ -1,4 +1,4 @@
-"""A database and its host as they are, for whoever looks at them."""
+"""A database and its host as they are, without a change of them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SeenDatabase:
         return self._last
 
     def observed_server(self) -> Server:
-        """The live server, for whoever changes nothing: settings that cannot be read are those read last, or none.
+        """The live server, for readers that change nothing: settings that cannot be read are those read last, or none.
 
         Raises DatabaseUnavailable, and CollectionFailed where the server does not say who it is.
         """

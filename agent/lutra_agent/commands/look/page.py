@@ -14,7 +14,8 @@ from lutra_agent.commands.look.told import server_lines, size
 Document = Mapping[str, Any]
 STYLE = "\n".join(
     (
-        "body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1d2329 }",
+        "body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto }",
+        "body { padding: 0 1rem; color: #1d2329 }",
         "h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #d5dae0 }",
         "article { margin: 1rem 0; padding-left: .8rem; border-left: 4px solid #9aa5b1 }",
         "article.outage, article.danger { border-color: #c0392b }",

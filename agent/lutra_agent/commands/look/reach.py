@@ -46,7 +46,7 @@ POOLED = (
 
 @dataclass(frozen=True)
 class Reached:
-    """`refusal` says that the server lets nobody in, or answers nothing: None where it does."""
+    """`refusal` says that the server lets nobody in, or answers nothing: None if it does."""
 
     family: Family
     section: DatabaseConfig

@@ -38,7 +38,7 @@ class Wanted:
 
 def looked(wanted: Wanted, tell: Tell, ask: Ask | None) -> tuple[str, int]:
     """The text to print, and the exit status. `tell` takes a line for the person who waits; `ask` asks for a password,
-    None where nobody can answer.
+    None if nobody can answer.
 
     Raises ConfigError, DatabaseUnavailable and CollectionFailed, each with the way out.
     """

@@ -47,7 +47,7 @@ class Backing(ABC):
 
     @abstractmethod
     def settings_file(self) -> Path | None:
-        """The file which `execute` changes; None where the agent's account may not know it, or there is none.
+        """The file which `execute` changes; None if the agent's account may not know it, or there is none.
 
         Raises DatabaseUnavailable where only the server names it.
         """
@@ -60,7 +60,7 @@ class Backing(ABC):
     def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
         """The file's content with these texts in it, nothing of a setting where None, and all else as it was.
 
-        Raises ValueError for content that is none of the source's.
+        Raises ValueError for content that is not the source's.
         """
 
     @abstractmethod
@@ -68,7 +68,7 @@ class Backing(ABC):
         """Setting → text in a file of this content."""
 
     def save(self) -> SavedFile | None:
-        """The file as it is now; None where this account may not read it and write it back."""
+        """The file as it is now; None if this account may not read it and write it back."""
         return save_file(self.settings_file())
 
 

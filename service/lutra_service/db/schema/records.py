@@ -367,7 +367,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Workload:
-    """`history` is empty where only the rest was asked for."""
+    """`history` is empty if only the rest was asked for."""
 
     id: str
     key: str

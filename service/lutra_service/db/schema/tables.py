@@ -199,7 +199,7 @@ class RecommendationRow(Table):
     (`lutra_models.evidence.TurnedDown`), and `reason` is why. `judgement` is its effect at comparable load
     (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it as a directive;
     one that was withdrawn after that keeps its state until this agent's outcome is known. `failure` is the reason why
-    it failed or was undone (`lutra_models.errors.Failure`). `model_version` computed it; none where nothing was
+    it failed or was undone (`lutra_models.errors.Failure`). `model_version` computed it; none if nothing was
     computed. `leaned` names the past workloads that it uses with their weights, the
     configuration without them, and what that model predicts.
     """

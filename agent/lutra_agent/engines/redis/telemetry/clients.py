@@ -54,7 +54,7 @@ class Unread:
 
 
 def unread(text: str, before: Mapping[str, Unread], monotonic_s: float) -> dict[str, Unread] | None:
-    """By the subscriber's id. None where the version does not tell what a client has taken."""
+    """By the subscriber's id. None if the version does not tell what a client has taken."""
     if f" {TAKEN}=" not in text:
         return None
     found = {}

@@ -131,7 +131,7 @@ class _Look:
 
 @dataclass(frozen=True)
 class Seldom:
-    """One row of gauges; of none where the account may not see the tables. `in_mariadb` and `in_mysql` are what follows
+    """One row of gauges; of none if the account may not see the tables. `in_mariadb` and `in_mysql` are what follows
     SELECT, and `texts` are names.
     """
 
