@@ -141,13 +141,13 @@ class _Restore:
     def _start(self, own: SourceRestore) -> bool:
         """Whether the server came up from the restored file, where it has one."""
         file, folder = own.file, own.snapshot.data_dir
-        if file is None:
-            return self.control.start_or_wait(folder)
-        if self.names:
+        if file is not None and self.names:
             file.lines(up=False)
-        else:
+        elif file is not None:
             file.whole(up=False)
         log.warning("restored the settings files; starting the server")
+        if file is None:
+            return self.control.start_or_wait(folder)
         try:
             return self.control.start_or_wait(folder, hangs=lambda: file.whole(up=False))
         except DidNotStart as error:
