@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args
 import click
 from lutra_models.aims import Over
 from lutra_models.errors import LutraError, printable
+from lutra_models.symptoms.listed import FAIL_ON, NOT_JUDGED, fail_on
 from lutra_models.verification import ROUNDS
 
 from lutra_agent import __version__
@@ -34,6 +35,43 @@ with_config: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     show_default=True,
     help="The agent's TOML file.",
 )
+
+
+class NotJudged(click.ClickException):
+    """The look came to nothing, which a script must not take for a clean one."""
+
+    exit_code = NOT_JUDGED
+
+
+class Threshold(click.ParamType):
+    name = "threshold"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return fail_on(value)
+        except ValueError as error:
+            raise NotJudged(f"--fail-on: {error}") from error
+
+
+REPORT = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+
+def with_report(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a look at a server."""
+    for option in (
+        click.option(
+            "--fail-on",
+            default=FAIL_ON,
+            show_default=True,
+            metavar="KIND|STRENGTH",
+            type=Threshold(),
+            help="The threshold for exit status 1.",
+        ),
+        click.option("--junit", type=REPORT, help="Write a JUnit report."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+    ):
+        command = option(command)
+    return command
 
 
 class Commands(click.Group):
@@ -102,11 +140,7 @@ def check(config_file: Path, as_json: bool) -> None:
 @main.command()
 @with_config
 @click.option("--seconds", type=click.FloatRange(1, 86400), default=60, show_default=True, help="How long to look.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
-@click.option(
-    "--fail-on", default="danger", show_default=True, metavar="KIND|STRENGTH", help="The threshold for exit status 1."
-)
+@with_report
 def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | None, fail_on: str) -> None:
     """Show what is wrong with the server, the most harmful first, and what would cure it. This changes nothing.
 
@@ -114,7 +148,7 @@ def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | Non
     note), or one of at least STRENGTH (0 to 1). It is 2 if something of that kind, or everything, could not be
     judged. Otherwise it is 0. Risks that the file accepts do not count.
     """
-    from lutra_agent.commands.symptoms import NotJudged, looked
+    from lutra_agent.commands.symptoms import looked
 
     try:
         status = looked(dialling(config_file, quiet=True), seconds, as_json, junit, fail_on)
@@ -126,12 +160,8 @@ def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | Non
 @main.command()
 @click.argument("url")
 @click.option("--seconds", type=click.FloatRange(1, 86400), default=30, show_default=True, help="How long to look.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
-@click.option("--html", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a page to hand on.")
-@click.option(
-    "--fail-on", default="danger", show_default=True, metavar="KIND|STRENGTH", help="The threshold for exit status 1."
-)
+@click.option("--html", type=REPORT, help="Write one page that needs no network.")
+@with_report
 def look(url: str, seconds: float, as_json: bool, junit: Path | None, html: Path | None, fail_on: str) -> None:
     """Show what is wrong with the server at URL, and what would cure it. No file and no service is needed.
 
@@ -143,7 +173,6 @@ def look(url: str, seconds: float, as_json: bool, junit: Path | None, html: Path
     server was not reached. Otherwise it is 0.
     """
     from lutra_agent.commands.look.run import Wanted, looked
-    from lutra_agent.commands.symptoms import NotJudged
 
     logging.basicConfig(level=logging.ERROR)
     ask = partial(click.prompt, hide_input=True, err=True) if sys.stdin.isatty() else None

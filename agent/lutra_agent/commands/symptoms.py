@@ -12,12 +12,10 @@ from typing import Any
 import click
 from lutra_models.catalog import meet
 from lutra_models.errors import printable
-from lutra_models.server import Policy, Server
-from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
+from lutra_models.server import Policy
+from lutra_models.symptoms import Diagnosis, diagnose
 from lutra_models.symptoms.listed import (
-    NOT_JUDGED,
     Acceptance,
-    fail_on,
     junit,
     kinds_of,
     lines,
@@ -27,20 +25,9 @@ from lutra_models.symptoms.listed import (
 
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config.types import Config
-from lutra_agent.errors import ConfigError, NoAnswer, NoConnectionLeft, ServerStarting
-from lutra_agent.metrics.host import HostProbe
+from lutra_agent.errors import NoAnswer, NoConnectionLeft, ServerStarting
 from lutra_agent.runtime.compose import local_database
-from lutra_agent.runtime.seen_database import MUTE, NONE_LEFT
-
-Refused = tuple[Server, MeasuredWindow]
-UNKNOWN_VERSION = "0"
-"""Of a server that says nothing: it has no setting."""
-
-
-class NotJudged(click.ClickException):
-    """The look came to nothing, which a script must not take for a clean one."""
-
-    exit_code = NOT_JUDGED
+from lutra_agent.runtime.seen_database import admits_nobody
 
 
 def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
@@ -63,19 +50,13 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
         )
         return diagnose(meet(database.observed_server()), policy, windows)
     except (NoConnectionLeft, NoAnswer) as error:
-        nobody, window = refused(error, config.database.engine, database.probe, seconds)
+        nobody, window = admits_nobody(error, config.database.engine, database.probe, seconds)
         found = diagnose(meet(nobody), Policy(), [window])
         if not found.symptoms:
             raise
         return found
     finally:
         database.engine.health.close()
-
-
-def refused(error: NoConnectionLeft | NoAnswer, engine: str, probe: HostProbe, seconds: float) -> Refused:
-    """A server that lets nobody in, or answers nothing, and the window that says so."""
-    how = NONE_LEFT if isinstance(error, NoConnectionLeft) else MUTE
-    return Server(engine, UNKNOWN_VERSION, {}, probe.facts(None, None)), MeasuredWindow(seconds, {how: 1.0})
 
 
 def report(found: Diagnosis, config: Config, now: datetime) -> dict[str, Any]:
@@ -87,9 +68,8 @@ def report(found: Diagnosis, config: Config, now: datetime) -> dict[str, Any]:
 def looked(config: Config, seconds: float, as_json: bool, junit_file: Path | None, threshold: str) -> int:
     """Look, print the list, and say how it went: the command's exit status.
 
-    Raises ConfigError for a threshold that is none, DatabaseUnavailable and CollectionFailed.
+    Raises DatabaseUnavailable and CollectionFailed.
     """
-    require_threshold(threshold)
     clock = SystemClock()
     document = report(look(config, seconds, clock), config, clock.now())
     for name in unknown(config):
@@ -98,14 +78,6 @@ def looked(config: Config, seconds: float, as_json: bool, junit_file: Path | Non
         junit_file.write_text(junit(document, threshold), encoding="utf-8")
     click.echo(show(document, as_json))
     return status(document, threshold)
-
-
-def require_threshold(text: str) -> None:
-    """Raises ConfigError."""
-    try:
-        fail_on(text)
-    except ValueError as error:
-        raise ConfigError(f"--fail-on: {error}") from error
 
 
 def show(document: Mapping[str, Any], as_json: bool) -> str:

@@ -13,7 +13,7 @@ from lutra_models.symptoms import MeasuredWindow
 from lutra_agent.clock import Clock
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.place import Place
-from lutra_agent.errors import CollectionFailed
+from lutra_agent.errors import CollectionFailed, NoAnswer, NoConnectionLeft
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.metrics.measure import Measure
 from lutra_agent.metrics.rates import Discarded
@@ -22,6 +22,8 @@ LONGEST_WINDOW_S = 10.0
 NONE_LEFT, MUTE = "login.none_left", "login.mute"
 """Figures of a look: 1 where the server has no free connection, or answers nothing."""
 ADMITTED = {NONE_LEFT: 0.0, MUTE: 0.0}
+UNKNOWN_VERSION = "0"
+"""Of a server that says nothing: it has no setting."""
 
 
 class SeenDatabase:
@@ -99,3 +101,11 @@ class SeenDatabase:
         self.doubt = place.doubt
         found = self.probe.facts(place.process, place.folder)
         return self._shared(found) if place.here else Host(found.memory_bytes, found.cores)
+
+
+def admits_nobody(
+    error: NoConnectionLeft | NoAnswer, engine: str, probe: HostProbe, seconds: float
+) -> tuple[Server, MeasuredWindow]:
+    """A server that lets nobody in, or answers nothing, and the window that says so."""
+    how = NONE_LEFT if isinstance(error, NoConnectionLeft) else MUTE
+    return Server(engine, UNKNOWN_VERSION, {}, probe.facts(None, None)), MeasuredWindow(seconds, {how: 1.0})

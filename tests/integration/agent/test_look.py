@@ -54,6 +54,7 @@ def only_reads(statements: list[str]) -> None:
 def test_postgresql_is_read_and_nothing_else() -> None:
     with scratch("postgres15", log_statement="all", fsync="off", log_line_prefix="%a|") as server:
         assert isinstance(server, ScratchPostgres)
+        server.sql("CREATE ROLE poor LOGIN")
         settings = server.sql("SELECT md5(string_agg(name || reset_val, ',' ORDER BY name)) FROM pg_settings")
         objects = server.sql("SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_authid)")
         found = looked(f"postgresql://{server.user}@{server.host}:{server.port}/postgres")
@@ -66,6 +67,9 @@ def test_postgresql_is_read_and_nothing_else() -> None:
         assert "default_transaction_read_only = on" in log
         assert server.sql("SELECT md5(string_agg(name || reset_val, ',' ORDER BY name)) FROM pg_settings") == settings
         assert server.sql("SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_authid)") == objects
+        poor = looked(f"postgresql://poor@{server.host}:{server.port}/postgres")
+        assert "writes_refused" not in names(poor)  # the session that only reads is the command's own
+        assert 'GRANT pg_monitor TO "poor";' in {lack["remedy"] for lack in poor["account"]["lacks"]}
         with pooler(server, "transaction") as port:
             refused = CliRunner().invoke(look, [f"postgresql://{server.user}@127.0.0.1:{port}/postgres"])
             assert (refused.exit_code, "a pooler answers in place of the server" in refused.output) == (2, True)

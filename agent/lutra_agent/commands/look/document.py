@@ -15,9 +15,9 @@ from lutra_models.knobs import Value
 from lutra_models.symptoms.listed import listed
 
 from lutra_agent.commands.look.judge import POLICY, Judgement
-from lutra_agent.commands.symptoms import UNKNOWN_VERSION
 from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.telemetry import Visible
+from lutra_agent.runtime.seen_database import UNKNOWN_VERSION
 
 Document = dict[str, Any]
 

@@ -15,11 +15,10 @@ from lutra_agent.commands.look.judge import Unknown, judge
 from lutra_agent.commands.look.page import page
 from lutra_agent.commands.look.reach import Address, Ask, Reached, address, reach
 from lutra_agent.commands.look.told import lines
-from lutra_agent.commands.symptoms import refused, require_threshold
 from lutra_agent.engines.common.place import Place
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.metrics.host import HostProbe
-from lutra_agent.runtime.seen_database import SeenDatabase
+from lutra_agent.runtime.seen_database import SeenDatabase, admits_nobody
 
 Tell = Callable[[str], None]
 
@@ -42,7 +41,6 @@ def looked(wanted: Wanted, tell: Tell, ask: Ask | None) -> tuple[str, int]:
 
     Raises ConfigError, DatabaseUnavailable and CollectionFailed, each with the way out.
     """
-    require_threshold(wanted.fail_on)
     clock, named = SystemClock(), address(wanted.url)
     if named.warning:
         tell(named.warning)
@@ -73,7 +71,7 @@ def _seen(named: Address, reached: Reached, seconds: float, clock: Clock, tell: 
     probe = HostProbe(programs=engine.health.programs)
     account = reached.section.user
     if reached.refusal is not None:
-        server, window = refused(reached.refusal, reached.family.name, probe, seconds)
+        server, window = admits_nobody(reached.refusal, reached.family.name, probe, seconds)
         judgement = judge(server, [window], (), Place())
         if not judgement.diagnosis.symptoms:
             raise reached.refusal
