@@ -146,7 +146,11 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with Served(tmp_path_factory.mktemp("documented"), **UNHURRIED) as served:
+    """Its folder has all that the project's has: commands read those files, and write their own beside them."""
+    folder = tmp_path_factory.mktemp("documented")
+    for entry in ROOT.iterdir():
+        (folder / entry.name).symlink_to(entry)
+    with Served(folder, **UNHURRIED) as served:
         yield World(served)
 
 
@@ -161,8 +165,9 @@ def test_a_block_of_commands_succeeds(block: Block, world: World) -> None:
     if "curl" in block.text and shutil.which("curl") is None:
         missing("curl")
     script = PRELUDE + here(world, abbreviations(block) + block.text)
+    folder, environment = world.served.directory, world.environment(block.text)
     done = subprocess.run(
-        ["bash", "-c", script], cwd=ROOT, env=world.environment(block.text), capture_output=True, text=True, check=False
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{block.place}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
