@@ -43,14 +43,11 @@ class NotJudged(click.ClickException):
     exit_code = NOT_JUDGED
 
 
-class Threshold(click.ParamType):
-    name = "threshold"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            return fail_on(value)
-        except ValueError as error:
-            raise NotJudged(f"--fail-on: {error}") from error
+def _threshold(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    try:
+        return fail_on(value)
+    except ValueError as error:
+        raise NotJudged(f"--fail-on: {error}") from error
 
 
 REPORT = click.Path(dir_okay=False, writable=True, path_type=Path)
@@ -64,7 +61,7 @@ def with_report(command: Callable[..., Any]) -> Callable[..., Any]:
             default=FAIL_ON,
             show_default=True,
             metavar="KIND|STRENGTH",
-            type=Threshold(),
+            callback=_threshold,
             help="The threshold for exit status 1.",
         ),
         click.option("--junit", type=REPORT, help="Write a JUnit report."),
