@@ -94,9 +94,9 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
     """The symptoms of `windows`, all measured under the live settings and in the order of time.
 
     A symptom whose metrics or settings are missing stays silent, as does one that another says in full; one that reads
-    settings alone needs no window. Every
-    cure is inside the setting's range, keeps the policy, and all of them together keep the memory limit and the
-    couplings. Raises InvalidConfiguration if the server reports an invalid value.
+    settings alone needs no window. Every cure is inside the setting's range, keeps the policy, and all of them together
+    keep the memory limit and the couplings. Raises InvalidConfiguration if the server reports an invalid
+    value.
     """
     seconds = sum(w.seconds for w in windows)
     data = data_facts(windows)

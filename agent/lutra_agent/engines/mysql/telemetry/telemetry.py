@@ -118,6 +118,7 @@ class MysqlTelemetry:
 
 
 def _without(status: Status, own: Mapping[str, float]) -> Status:
-    """The server's status without the agent's statements that ran out of time."""
+    """The server's status without the agent's statements that ran out of time; without any where these are unknown."""
     counted = {n: number_in(status.get(n)) for n in CUT if n in own}
-    return {**status, **{n: str(max(all_ - own[n], 0.0)) for n, all_ in counted.items() if all_ is not None}}
+    others = {n: str(max(all_ - own[n], 0.0)) for n, all_ in counted.items() if all_ is not None}
+    return {**{n: v for n, v in status.items() if n not in CUT}, **others}
