@@ -263,8 +263,10 @@ def _session(id_: str, database: str) -> records.Session:
     from lutra_models.metrics import Objective
 
     objective = Objective("objective", "maximize")
-    asked = ((), "lab", "automatic", 30, 1, None, NOW, 0, 0)
-    return records.Session(id_, database, SessionState.COMPLETED, objective, *asked, ended_at=NOW)
+    return records.Session(
+        *(id_, database, SessionState.COMPLETED, objective, (), "lab", "automatic", 30, 1, None, NOW, 0, 0),
+        ended_at=NOW,
+    )
 
 
 def _confirmed(id_: str, database: str, session: str) -> records.Recommendation:
