@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
+from importlib import resources
 from typing import Any
 
 from lutra_models.errors import printable
@@ -12,31 +13,17 @@ from lutra_models.errors import printable
 from lutra_agent.commands.look.told import server_lines, size
 
 Document = Mapping[str, Any]
-STYLE = "\n".join(
-    (
-        "body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto }",
-        "body { padding: 0 1rem; color: #1d2329 }",
-        "h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #d5dae0 }",
-        "article { margin: 1rem 0; padding-left: .8rem; border-left: 4px solid #9aa5b1 }",
-        "article.outage, article.danger { border-color: #c0392b }",
-        "article.fault, article.elsewhere { border-color: #d98a1f }",
-        "pre { background: #f3f5f7; padding: .5rem .7rem; overflow-x: auto; white-space: pre-wrap }",
-        "td, th { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top }",
-        ".bar { background: #e6eaee; width: 12rem; height: .7rem }",
-        ".bar i { display: block; height: 100%; background: #4a7fb5 }",
-        "small { color: #5b6670 }",
-    )
-)
 
 
 def page(document: Document, at: datetime) -> str:
     """HTML in UTF-8."""
     server = document["server"]
     title = f"{server['engine']} {server['version'] or ''} at {server['where']}"
+    style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     body = "\n".join(_parts(document))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'
-        f"<style>{STYLE}</style></head>\n<body><h1>{_text(title)}</h1>\n<p><small>looked at on "
+        f"<style>{style}</style></head>\n<body><h1>{_text(title)}</h1>\n<p><small>looked at on "
         f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC; nothing was changed</small></p>\n{body}\n</body></html>\n"
     )
 
