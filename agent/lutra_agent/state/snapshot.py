@@ -25,7 +25,7 @@ LAST_KNOWN_GOOD = "last_known_good"
 BASELINE = "baseline"
 
 Progress = Literal["started", "restarted"]
-"""Of a restore: a start or restart of the server was begun; the server came up from the restored file."""
+"""The progress of a restore: a start or restart of the server began; the server came up from the restored file."""
 
 Text = Annotated[str, StringConstraints(max_length=10_000)]
 

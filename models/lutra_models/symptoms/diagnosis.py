@@ -50,7 +50,7 @@ class Symptom:
     urgency: float = 0.0
     """The strength, weighted by what is at stake and by the share of the sessions, or of the time, that it concerns."""
     causes: tuple[str, ...] = ()
-    """Those that it follows and that show as well."""
+    """The present symptoms of which it is a consequence."""
 
     @property
     def rank(self) -> tuple[int, bool, float]:

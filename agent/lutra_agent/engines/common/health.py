@@ -42,10 +42,10 @@ class Traces:
 
 
 class Health(Protocol):
-    """The life of one server. Methods that ask the server raise DatabaseUnavailable where it cannot be reached.
+    """The life of one server. Methods that ask the server raise DatabaseUnavailable if it cannot be reached.
 
-    `programs` are what the server's process is called, `managers` the programs that decide, where one of them runs on
-    this host, whether the server runs and as what.
+    `programs` are the names of the server's process. `managers` are programs that control the server's start and
+    role if one of them runs on this host.
     """
 
     programs: tuple[str, ...]

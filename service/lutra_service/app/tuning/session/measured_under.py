@@ -12,7 +12,7 @@ LONGEST = 1000
 
 
 COUNTS = ("clients", "threads")
-"""Where a driver's context says how many clients there are; the first that it has."""
+"""Keys of a driver's context with the number of clients; the first one present counts."""
 OF_LOADS = "p99_of."
 """Begins a name for each of several loads in a window's context."""
 
