@@ -50,7 +50,6 @@ ALLOWED = {
         "pg_index",
         "pg_try_advisory_lock",
         "pg_advisory_unlock",
-        "lock_timeout",
     ),  # the same, while its schema changes
 }
 """Words that a file may hold all the same."""

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from lutra_agent.admission.ranges import within_ranges
+from lutra_agent.admission.preconditions import within_ranges
 from lutra_agent.errors import ApplyRefused
 from lutra_models.catalog import meet
 from lutra_models.errors import InvalidConfiguration

@@ -147,7 +147,7 @@ def test_parsing_is_total_and_trusts_only_finite_numbers(said: str) -> None:
         ({"kind": "pgbench", "clients": 2, "threads": 3}, "driver.threads: 3 is outside"),
         (
             {"kind": "pgbench", "script": "/nowhere.sql"},
-            "none of tpcb-like, simple-update, select-only and no readable",
+            "is not one of tpcb-like, simple-update, select-only and no readable",
         ),
         ({"kind": "sysbench", "distribution": "odd"}, "'odd' is not one of uniform"),
     ],

@@ -127,7 +127,7 @@ def test_a_workload_comes_back_from_its_document_as_it_was(taught: Workload) -> 
     document = json.loads(json.dumps(taught.to_dict()))
     assert Workload.from_dict(document).to_dict() == taught.to_dict()
     with pytest.raises(ValueError, match="pool: 2 values and 1 gains"):
-        Effect.from_dict({"setting": "pool", "values": [1, 2], "gains": [0.1], "deviation": 0.1})
+        Effect.from_dict({"setting": "pool", "values": [1, 2], "gains": [0.1], "deviation": 0.1, "deviations": [0.1]})
 
 
 def filled(taught: Workload, opposite: Workload, copies: int = 3) -> Index:

@@ -105,8 +105,9 @@ def test_no_statement_sets_what_is_so_already(server: Server, statements: list[s
     assert worth_executing(statements, meet(server)) == tuple(statements[n] for n in left)
 
 
-def test_a_wish_for_the_present_value_is_no_cure() -> None:
+def test_a_wish_for_the_present_value_sets_nothing() -> None:
     offers = Offers(meet(REDIS), Policy(durability=True))
-    same = [Wish("save", "set", "3600 1", "so"), Wish("maxmemory", "raise", float(1 << 30), "so")]
-    assert offers.cures(same) == ()
+    assert offers.cures([Wish("save", "set", "3600 1", "so")]) == ()
+    (whole,) = offers.cures([Wish("maxmemory", "raise", float(1 << 30), "so")])
+    assert (whole.after, whole.obstacle) == (None, "maxmemory is already as far as it may go here")
     assert [c.setting for c in offers.cures([Wish("maxmemory", "raise", float(2 << 30), "so")])] == ["maxmemory"]

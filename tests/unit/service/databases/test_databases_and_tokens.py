@@ -74,13 +74,6 @@ def test_which_settings_may_move_is_taken_back_with_null(service: Service, datab
     assert service.take("PATCH", path, {"policy": {"movable": None}})["policy"]["movable"] is None
 
 
-def test_a_null_that_was_stored_before_is_mended_by_the_next_change(service: Service, database: str) -> None:
-    path = f"/v1/databases/{database}"
-    policy = service.take("GET", path)["policy"]
-    service.store.write(lambda u: u.databases.change(database, policy={**policy, "restart": None}))
-    assert service.take("PATCH", path, {"policy": {}})["policy"] == policy
-
-
 def test_a_policy_that_the_live_server_cannot_take_is_refused(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     told = service.code("PATCH", f"/v1/databases/{database}", {"policy": {"pins": {"work_mem": "four"}}})

@@ -310,22 +310,6 @@ def test_a_rollback_is_shown_in_the_words_of_the_changes_own_undo(
     assert back["changes"][0]["do_steps"] == made["changes"][0]["undo_steps"]
 
 
-def test_a_recommendation_of_an_earlier_version_still_shows_and_is_rolled_back(
-    service: Service, agent: Agent, database: str
-) -> None:
-    agent.send()
-    made = propose(service, database, approve=True, work_mem="8MB")
-    directive = agent.directive()
-    assert directive is not None
-    agent.carry_out(directive)
-    earlier = [{k: v for k, v in c.items() if not k.endswith("_steps")} for c in made["changes"]]
-    service.store.write(lambda u: u.recommendations.change(made["id"], changes=earlier))
-    (change,) = service.take("GET", f"/v1/recommendations/{made['id']}")["changes"]
-    assert (change["undo"], change["do_steps"]) == (UNDO, None)
-    (back,) = service.take("POST", f"/v1/recommendations/{made['id']}/rollback")["changes"]
-    assert (back["do"], back["do_steps"]) == (UNDO, None)
-
-
 def test_a_restart_that_the_mode_forbids_is_named_as_the_reason(service: Service, database: str) -> None:
     agent = service.agent(database, mode="reload_only")
     agent.send()

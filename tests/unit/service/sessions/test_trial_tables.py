@@ -7,8 +7,8 @@ import io
 from typing import Any
 
 import pytest
-from lutra_service.api.sessions.csv import trials_csv
 from lutra_service.api.sessions.schemas import TrialAnswer
+from lutra_service.api.sessions.sessions import trials_csv
 
 from tests.support.service import Agent, Service
 
