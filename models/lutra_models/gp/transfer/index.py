@@ -107,7 +107,7 @@ class Index:
     ) -> list[str]:
         """Ids of the likeliest `count` of these owners (None: of all), the likeliest first.
 
-        Of equals the one with the later id comes first. Strangers are left out.
+        Equal ones are sorted by descending id. Workloads outside the range of counters are left out.
         """
         return [found.id for found in self.ranked(asked, owners, count, without, options)]
 

@@ -1,4 +1,4 @@
-"""A file of measurements made a past workload: a completed session of a database of its own, and its fitted model.
+"""A past workload from a file of measurements: a completed session of a separate database, and its fitted model.
 
 Later sessions learn from an imported workload as from any past session. Its storage is defined only in this module.
 """
