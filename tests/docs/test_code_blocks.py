@@ -62,7 +62,7 @@ make() { command make --dry-run "$@"; }
 lutra-agent() { command lutra-agent "$@" --help; }
 python() { [ "$1 $2" = "-m benchmarks" ]; }
 lutra() { command lutra "$@" $(asks "$1 ${2-}"); }
-asks() { case "$1" in serve*|demo*|notebook*|import*|check*|"token rotate"|"token revoke") echo --help;; esac; }
+asks() { case "$1" in serve*|demo*|notebook*|import*|"token rotate"|"token revoke") echo --help;; esac; }
 """
 TABLES = {
     "service": {"url": "http://127.0.0.1:8000", "database": "db_1"},
@@ -99,7 +99,7 @@ class World:
 
     def environment(self, text: str) -> dict[str, str]:
         """The variables that a block reads."""
-        named: dict[str, str] = {"TOKEN": self.served.token, "DB": self.tuned[1], "DATABASE_URL": "redis://127.0.0.1"}
+        named: dict[str, str] = {"TOKEN": self.served.token, "DB": self.tuned[1]}
         if "/predictions" in text:
             self.tuned[0].clock = datetime.now(UTC)
             self.tuned[0].observe()
