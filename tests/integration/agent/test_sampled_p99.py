@@ -176,7 +176,7 @@ def test_the_log_tells_how_long_statements_and_transactions_take(
         scratch("postgres15", **LOG, **rules, log_destination=destination) as server,
         engine_of(server, read_log=True) as engine,
     ):
-        assert next(v for v in engine.telemetry.visible() if v.p99).name == "server log"
+        until(lambda: next(v for v in engine.telemetry.visible() if v.p99).name == "server log")  # it makes its file
         found = under(server, engine, script, tmp_path, protocol)
     assert found.latency is not None
     assert (found.latency.source, found.latency.of) == ("log", of)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.section import MariadbDatabase
-from lutra_agent.engines.mysql.telemetry.collectors.counters import base
+from lutra_agent.engines.mysql.telemetry.collectors import base
 from lutra_agent.errors import ConfigError
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.knobs import Value

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.symptoms import look
-from lutra_agent.engines.mysql.telemetry.collectors.counters import base
+from lutra_agent.engines.mysql.telemetry.collectors import base
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import ScratchMysqld
 
@@ -78,7 +78,7 @@ def test_tables_that_run_out_of_numbers_or_lack_a_key_or_transactions_are_named(
     ):
         server.sql(statement)
     found = Patient(server, tmp_path).seen(lambda: None)
-    assert "tables with three quarters used: 1." in found["auto_increment_near_end"].sentence
+    assert "tables with three quarters used: 1 (sbtest.ticket" in found["auto_increment_near_end"].sentence
     assert "1 (1 of MyISAM, 0 of Aria)" in found["tables_without_transactions"].sentence
     assert "Tables without a primary key: 1." in found["tables_without_key"].sentence
     server.sql("DROP TABLE tickets")

@@ -76,10 +76,12 @@ ELSEWHERE = {
     "cluster.failing",
 }
 """What a primary without a replica, that is none of a cluster and answers, has not."""
+STUCK = {"clients.stuck_s", "clients.stuck_subscriber", "clients.stuck_subscribers"}
+"""By the bytes that a client was sent in all, which Valkey counts; the name is of one that is stuck."""
 LACKS = {
-    "redis": {"clients.pause", "connections.cut_by_output_per_s", "connections.cut_by_input_per_s"},
-    "valkey": set[str](),
-    "redis8": {"clients.pause"},
+    "redis": {"clients.pause", "connections.cut_by_output_per_s", "connections.cut_by_input_per_s", *STUCK},
+    "valkey": {"clients.stuck_subscriber"},
+    "redis8": {"clients.pause", *STUCK},
 }
 
 
