@@ -107,6 +107,7 @@ def test_no_statement_sets_what_is_so_already(server: Server, statements: list[s
 
 def test_a_wish_for_the_present_value_is_no_cure() -> None:
     offers = Offers(meet(REDIS), Policy(durability=True))
-    same = [Wish("save", "set", "3600 1", "so"), Wish("maxmemory", "raise", float(1 << 30), "so")]
-    assert offers.cures(same) == ()
+    assert offers.cures([Wish("save", "set", "3600 1", "so")]) == ()
+    (same,) = offers.cures([Wish("maxmemory", "raise", float(1 << 30), "so")])
+    assert (same.after, same.obstacle) == (None, "maxmemory is already as far as it may go here")
     assert [c.setting for c in offers.cures([Wish("maxmemory", "raise", float(2 << 30), "so")])] == ["maxmemory"]
