@@ -72,17 +72,15 @@ class Offers:
         self._ways: dict[str, Way] = {}
 
     def cures(self, wishes: Sequence[Wish]) -> tuple[Cure, ...]:
-        """Those of one symptom. Settings that the server does not report, and choices that are made already, are left
-        out.
+        """Those of one symptom. Settings that the server does not report, and words that are so already, are left out;
+        a number that cannot move says why.
         """
         return tuple(self._cure(w) for w in wishes if w.setting in self._live.values and not self._is_so(w))
 
     def _is_so(self, wish: Wish) -> bool:
-        """Whether the present choice is the wanted one. A number that may go no farther has an obstacle instead."""
+        """Whether the present word is the wanted one."""
         before, wanted = self._live.values[wish.setting], wish.value
-        if isinstance(before, str) or isinstance(wanted, str):
-            return str(before).lower() == str(wanted).lower().partition(OR)[0]
-        return False
+        return isinstance(before, str) and before.lower() == str(wanted).lower().partition(OR)[0]
 
     def _cure(self, wish: Wish) -> Cure:
         before = self._live.values[wish.setting]

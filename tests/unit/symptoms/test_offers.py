@@ -108,6 +108,6 @@ def test_no_statement_sets_what_is_so_already(server: Server, statements: list[s
 def test_a_wish_for_the_present_value_sets_nothing() -> None:
     offers = Offers(meet(REDIS), Policy(durability=True))
     assert offers.cures([Wish("save", "set", "3600 1", "so")]) == ()
-    (whole,) = offers.cures([Wish("maxmemory", "raise", float(1 << 30), "so")])
-    assert (whole.after, whole.obstacle) == (None, "maxmemory is already as far as it may go here")
+    (same,) = offers.cures([Wish("maxmemory", "raise", float(1 << 30), "so")])
+    assert (same.after, same.obstacle) == (None, "maxmemory is already as far as it may go here")
     assert [c.setting for c in offers.cures([Wish("maxmemory", "raise", float(2 << 30), "so")])] == ["maxmemory"]

@@ -150,7 +150,7 @@ def test_a_row_that_contradicts_itself_is_refused(more: dict[str, str], message:
         from_document(row(**more))
 
 
-SAID = (
+SAID: tuple[tuple[str, str, str, Numbers], ...] = (
     ("redis", "writes_refused_memory", "memory_full", {"memory.used_bytes": 2**30}),
     ("redis", "memory_full", "nothing_may_be_evicted", {"keys.expiring": 0}),
     ("redis", "writes_refused_snapshot", "snapshot_fails", {}),
