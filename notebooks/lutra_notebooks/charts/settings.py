@@ -46,8 +46,8 @@ def _strengths(table: pd.DataFrame, engine: str, most: int) -> alt.LayerChart:
 
 def gains(effects: pd.DataFrame, engines: Sequence[str], most: int = 12, workloads: int = 24) -> alt.HConcatChart:
     """A panel an engine, one x axis for all; a row a setting, a point a workload: the gain over the baseline with its
-    90 % interval. Of more than so many workloads the certain effects alone are drawn. An interval that is much wider
-    than the gains is cut off."""
+    90 % interval. Of more than so many workloads, only the certain effects are drawn; if none is certain, only the
+    workloads with the largest gains. An interval that is much wider than the gains is cut off."""
     found = {engine: _shown(_of(effects, engine), most, workloads) for engine in engines}
     whole = pd.concat(table for table, _ in found.values())
     scale = alt.Scale(domain=framed(whole.gain, whole.low, whole.high), nice=False)
@@ -58,7 +58,11 @@ def gains(effects: pd.DataFrame, engines: Sequence[str], most: int = 12, workloa
 def _shown(table: pd.DataFrame, most: int, workloads: int) -> tuple[pd.DataFrame, list[str]]:
     """The effects that are drawn, and the order of their settings."""
     order = _strongest(table, most)
-    return table[table.setting.isin(order) & (table.certain | (table.workload.nunique() <= workloads))], order
+    found = table[table.setting.isin(order)]
+    if found.workload.nunique() <= workloads:
+        return found, order
+    largest = found.groupby("workload").gain.max().nlargest(workloads).index
+    return found[found.certain] if found.certain.any() else found[found.workload.isin(largest)], order
 
 
 def _gains(shown: pd.DataFrame, order: Sequence[str], count: int, engine: str, scale: alt.Scale) -> alt.LayerChart:

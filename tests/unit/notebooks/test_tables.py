@@ -20,6 +20,7 @@ from lutra_models.history import Window
 from lutra_notebooks import command, fleet, forecasts, racing, session, settings, versions
 from lutra_notebooks.book_folder import BOOK, filled
 from lutra_notebooks.charts.axes import Along, framed
+from lutra_notebooks.charts.settings import gains
 from lutra_notebooks.opened import Missing
 
 pytestmark = pytest.mark.slow
@@ -94,6 +95,15 @@ def test_settings_without_a_sure_gain_are_in_the_order_of_their_guesses_and_none
     assert settings.importance(settings.effects([one])).index.tolist() == [("postgresql", n) for n in "cba"]
     assert fleet.overview([one]).strongest.tolist() == [""]
     assert fleet.overview([workload("two", 10, 5)]).strongest.tolist() == ["a"]
+
+
+def test_of_many_workloads_without_a_certain_effect_those_with_the_largest_gains_are_drawn() -> None:
+    many = [workload(f"load {n}", 10 + n, 5, certain=False) for n in range(30)]
+    drawn = gains(settings.effects(many), ["postgresql"]).to_dict()["datasets"].values()
+    assert [len(rows) for rows in drawn if "workload" in rows[0]] == [24]
+    sure = [*many, workload("sure", 9, 9)]
+    drawn = gains(settings.effects(sure), ["postgresql"]).to_dict()["datasets"].values()
+    assert [[row["workload"] for row in rows] for rows in drawn if "workload" in rows[0]] == [["sure"]]
 
 
 def test_an_interval_much_wider_than_the_gains_does_not_set_the_axis() -> None:
