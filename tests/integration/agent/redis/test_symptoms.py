@@ -76,10 +76,12 @@ ELSEWHERE = {
     "cluster.failing",
 }
 """What a primary without a replica, that is none of a cluster and answers, has not."""
+SENT = {"clients.stuck_subscribers", "clients.stuck_s"}
+"""Of servers that tell what each client was sent in all: Valkey 8.0 and Redis 8.2."""
 LACKS = {
-    "redis": {"clients.pause", "connections.cut_by_output_per_s", "connections.cut_by_input_per_s"},
+    "redis": {"clients.pause", "connections.cut_by_output_per_s", "connections.cut_by_input_per_s"} | SENT,
     "valkey": set[str](),
-    "redis8": {"clients.pause"},
+    "redis8": {"clients.pause"} | SENT,
 }
 
 
