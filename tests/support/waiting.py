@@ -9,7 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE_S = 300.0
+PATIENCE_S = 600.0
 """A limit that only a hang reaches, on any machine: for every wait of a test for a process, a thread or a server."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.2

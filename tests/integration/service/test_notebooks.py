@@ -197,6 +197,7 @@ def score(fleet: Fleet, version: str) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("served", ["sqlite"], indirect=True)
 def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet, kernel: KernelManager) -> None:
     versions = (fleet.champion, fleet.better, fleet.absurd)
     fleet.members["shop"].tune(fleet.served.api)  # six sessions with one that differs are too few to decide

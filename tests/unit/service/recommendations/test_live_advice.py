@@ -9,6 +9,7 @@ import pytest
 from lutra_models import serial
 from lutra_service.app.jobs import lease
 from lutra_service.app.workloads import lessons
+from lutra_service.db.store import UnitOfWork
 from lutra_service.workers import worker
 
 from tests.support.fakes import Document
@@ -75,8 +76,13 @@ def test_what_is_told_of_it_is_stored_and_shown(service: Service, agent: Agent, 
     answer["lesson"] = lessons.lesson(payload, answer["snapshot"])
     (made,) = service.take("GET", f"/v1/databases/{database}/recommendations")["items"]
     row = service.store.read(lambda u: u.recommendations.get(made["id"]))
-    service.store.write(lambda u: u.recommendations.change(row.id, state="computing"))
-    service.store.write(lambda u: lease.complete(u, row.id, answer))
+
+    def computed_so(unit: UnitOfWork) -> None:
+        """At once: the service's own worker would compute a row that it sees waiting."""
+        unit.recommendations.change(row.id, state="computing")
+        lease.complete(unit, row.id, answer)
+
+    service.store.write(computed_so)
     shown = service.take("GET", f"/v1/recommendations/{made['id']}")
     assert (shown["origin"], shown["looked_at"]) == ("evidence", answer["looked_at"])
     assert {r["setting"] for r in shown["reasons"]} == {c["setting"] for c in shown["changes"]}
