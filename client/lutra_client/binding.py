@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from inspect import Parameter, Signature
@@ -91,7 +92,7 @@ class Asked(Protocol[P, T, R]):
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[T]: ...
 
 
-class _Method(Generic[P, T]):
+class _Method(ABC, Generic[P, T]):
     """`blocking` and `awaiting` are what the answer comes in from each client, None if it comes as it is."""
 
     blocking: ClassVar[Any] = None
@@ -104,8 +105,8 @@ class _Method(Generic[P, T]):
         self.__qualname__ = describe.__qualname__
         self.__module__ = describe.__module__
 
-    def __get__(self, group: Any, kind: type) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def __get__(self, group: Any, kind: type) -> Any: ...
 
     def __call__(self, group: Group[Any], *args: P.args, **kwargs: P.kwargs) -> Any:
         """`Databases.get(client.databases, "db_…")` is `client.databases.get("db_…")`."""

@@ -89,7 +89,7 @@ def _of(client: Client, database: DatabaseAnswer, most: int) -> Iterator[dict[st
                     "engine": database["engine"],
                     "session": made["session"],
                     "trial": made["trial"],
-                    "model": made["model"] or "an earlier version",
+                    "model": made["model"] or "none",
                     "at": pd.Timestamp(made["created_at"]),
                     "metric": metric,
                     **_judged(float(value), ends),

@@ -192,6 +192,8 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
     Raises InvalidConfiguration if something that it reads is not there.
     """
     scope.update(_defaults(row, scope))
+    if _excluded(row, scope):
+        return None
     numbers = {name: scope.setdefault(name, formula.value(scope)) for name, formula in row.numbers.items()}
     measured = row.measure.number(scope)
     strength = row.strength(measured)
@@ -224,6 +226,14 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
         tuple(s for text in row.statements for s in statements(text, scope, row.untrusted)),
         row.said_by,
     )
+
+
+def _excluded(row: SymptomRow, scope: Mapping[str, Any]) -> bool:
+    """Whether its condition does not hold, regardless of anything else that is unknown."""
+    try:
+        return not row.given(scope)
+    except InvalidConfiguration:
+        return False
 
 
 def _asked(cure: CureRow, engine: str, scope: Mapping[str, Any]) -> bool:

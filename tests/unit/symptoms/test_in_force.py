@@ -96,3 +96,11 @@ def test_older_versions_are_judged_by_all_that_the_newest_is(version: str) -> No
     server = replace(newest, version=version, settings={"innodb_log_file_size": redo, **kept})
     counted = {m.reported: 1.0 for row in of_engine("mysql") for m in row.measured.values()}
     assert not diagnose(meet(server), Policy(), [MeasuredWindow(600.0, counted)]).not_judged
+
+
+@pytest.mark.parametrize(("rows_a_second", "judged"), [(1.0, True), (1e6, False)])
+def test_a_condition_that_does_not_hold_decides_whatever_else_is_unknown(rows_a_second: float, judged: bool) -> None:
+    few = MeasuredWindow(60.0, {"statements.handler_read_rnd_next_per_s": rows_a_second})
+    found = diagnose(meet(a_mysqld("mysql")), Policy(), [few])
+    assert ("tables_read_whole" not in found.not_judged) is judged
+    assert "tables_read_whole" not in {s.name for s in found.symptoms}

@@ -6,17 +6,14 @@ if it had much: what both say holds on any hardware, and all else is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lutra_models.assessment import assess
 from lutra_models.catalog import LiveSettings, meet
-from lutra_models.errors import InvalidConfiguration
 from lutra_models.evidence import OF_THE_HOST, Evidence, Finding
 from lutra_models.server import Host, Policy, Server
 from lutra_models.symptoms import Cure, Diagnosis, MeasuredWindow, Symptom, SymptomRow, diagnose, of_engine
-from lutra_models.symptoms.diagnosis import scope_of
 
 from lutra_agent.engines.common.place import Place
 
@@ -70,24 +67,8 @@ def judge(server: Server, windows: Sequence[MeasuredWindow], problems: Sequence[
 
 def _judged(server: Server, windows: Sequence[MeasuredWindow]) -> tuple[LiveSettings, Diagnosis, Evidence]:
     live = meet(server)
-    diagnosis = _without_excluded(live, diagnose(live, POLICY, windows), windows)
+    diagnosis = diagnose(live, POLICY, windows)
     return live, diagnosis, assess(live, POLICY, diagnosis)
-
-
-def _without_excluded(live: LiveSettings, found: Diagnosis, windows: Sequence[MeasuredWindow]) -> Diagnosis:
-    """A symptom whose condition does not hold does not show, whatever else of it is unknown."""
-    rows = {row.name: row for row in of_engine(live.server.engine)}
-    scope = {**scope_of(live, POLICY, found.seconds), **found.data}
-    left = tuple(n for n in found.not_judged if _may_show(rows[n], scope, windows))
-    return replace(found, not_judged=left, evaluated=found.evaluated + len(found.not_judged) - len(left))
-
-
-def _may_show(row: SymptomRow, scope: Mapping[str, Any], windows: Sequence[MeasuredWindow]) -> bool:
-    measured = {n: row.measured[n].value(windows) for n in row.given.names & row.measured.keys()}
-    try:
-        return bool(row.given({**scope, **{n: v for n, v in measured.items() if v is not None}}))
-    except InvalidConfiguration:
-        return True
 
 
 def _in_both(one: Diagnosis, other: Diagnosis) -> tuple[Diagnosis, frozenset[str]]:
