@@ -12,6 +12,21 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+
+from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.schema.tables import (
+    DatabaseRow,
+    RecommendationRow,
+    ReportRow,
+    RequestRow,
+    SessionRow,
+    SettingsRow,
+    SnapshotRow,
+    WorkloadRow,
+)
+from lutra_service.db.schema.tables import Table as Rows
+from sqlalchemy import Connection, insert, select
 
 from tests.support.measured_tables import tpcc
 from tests.support.redis_servers import VERSION, a_redis
@@ -190,3 +205,43 @@ def a_fleet(served: Served) -> Fleet:
 
 def _registered(api: Api, name: str, options: Document) -> str:
     return str(api.take("POST", "/v1/models", {"name": name, "options": options})["id"])
+
+
+COPIED: tuple[type[Rows], ...] = (
+    DatabaseRow,
+    SettingsRow,
+    SessionRow,
+    SnapshotRow,
+    WorkloadRow,
+    RecommendationRow,
+    RequestRow,
+    ReportRow,
+)
+IDS = {"id", "database_id", "session_id", "recommendation_id", "parent_id", "snapshot_id"}
+NAMES = {"name", "identifier"}
+FOREIGN = "u"
+"""No id of the service's own has this letter."""
+
+
+def grow(fleet: Fleet, times: int) -> None:
+    """Copies of all that is stored of each database and of each import, `times` as many in all."""
+    engine = make_engine(fleet.served.env["LUTRA_DATABASE_URL"])
+    with engine.begin() as connection:
+        for rows in COPIED:
+            stored = [dict(row) for row in connection.execute(select(rows.__table__)).mappings()]
+            for copy in range(1, times):
+                _store(connection, rows, [_renamed(row, f"{FOREIGN}{copy:02d}") for row in stored])
+    engine.dispose()
+
+
+def _store(connection: Connection, rows: type[Rows], copies: list[dict[str, Any]]) -> None:
+    numbered = rows is ReportRow
+    fresh = [{k: v for k, v in row.items() if not (numbered and k == "id")} for row in copies]
+    if fresh:
+        connection.execute(insert(rows.__table__), fresh)
+
+
+def _renamed(row: dict[str, Any], number: str) -> dict[str, Any]:
+    """An id keeps its form: the last of its random characters become the copy's number."""
+    ids = {k: v[: -len(number)] + number for k, v in row.items() if k in IDS and isinstance(v, str)}
+    return row | ids | {k: f"{v} {number}" for k, v in row.items() if k in NAMES and v is not None}

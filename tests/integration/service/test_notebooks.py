@@ -17,7 +17,7 @@ from lutra_notebooks.opened import LIVE
 from nbclient import NotebookClient
 
 from tests.support.engines import a_database
-from tests.support.fleet import Fleet, a_fleet
+from tests.support.fleet import Fleet, a_fleet, grow
 from tests.support.public_tables import few_public_tables
 from tests.support.served import UNHURRIED, Served
 from tests.support.sessions import tune
@@ -215,3 +215,14 @@ def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet
     shadow = scores[fleet.absurd]["in_shadow"]
     assert shadow["candidate"]["log_score"] < shadow["served"]["log_score"]
     assert [m["state"] for m in scores.values()] == ["champion", "retired", "candidate"]
+
+
+@pytest.mark.thorough
+def test_a_fleet_of_two_hundred_databases_is_drawn(tmp_path: Path) -> None:
+    with Served(tmp_path, LUTRA_SWEEP_S="0.2", **UNHURRIED) as served:
+        grow(a_fleet(served), times=40)
+        with a_kernel(served, "models") as kernel:
+            found = {
+                name: run(name, kernel) for name in ("00_my_session", "01_workloads", "02_settings", "03_forecasts")
+            }
+    assert [told.charts for told in found.values()] == [3, 3, 6, 6]
