@@ -58,6 +58,7 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
         redoc_url=None,
         redirect_slashes=False,  # a redirect is built from the Host header, which anybody may write
     )
+    app.state.settings = settings
     app.state.store = store
     app.state.report_writer = ReportWriter(store)
     app.state.notifier = notifier

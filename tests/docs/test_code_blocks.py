@@ -48,7 +48,7 @@ from tests.support.waiting import until
 BLOCKS = [block for page in pages() for block in blocks(page)]
 LANGUAGES = ("sh", "python", "toml", "json", "ini", "sql", "yaml", "text")
 NOT_RUN = {
-    "needs Docker": 3,
+    "needs Docker": 4,
     "needs a database server": 8,
     "needs root": 2,
     "needs the network": 2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
@@ -16,14 +16,27 @@ from lutra_service.api.http.body import Answer
 from lutra_service.api.http.deps import StoreDep
 from lutra_service.app.access.tokens import Principal
 from lutra_service.app.databases import figures
-from lutra_service.app.databases.figures import Figures
+from lutra_service.app.databases.figures import Figures, Present
 from lutra_service.common.telemetry import counter, exposition, gauge
-from lutra_service.db.store import Store, StoreAway
+from lutra_service.db.store import Store, StoreAway, UnitOfWork
 
 router = APIRouter(tags=["health"])
 SCRAPING = Access(("read",), "any")
-Rows = list[tuple[tuple[str, ...], Figures]]
+Of = tuple[str, ...]
+"""The label's value: a database's name, or nothing for all together."""
+Row = tuple[Of, Figures, Present | None]
 STORE_UP = "Whether the store answers"
+COUNTED = {
+    "lutra_recommendations_waiting": ("Recommendations that wait for a decision", "to_decide"),
+    "lutra_agent_paused": ("Whether the agent is paused on its host", "paused"),
+    "lutra_report_age_seconds": ("Time since the agent's last report", "report_age_s"),
+    "lutra_window_age_seconds": ("Time since the end of the last window", "window_age_s"),
+}
+MEASURED = {
+    "lutra_p99_seconds": ("The 99th percentile of the latency in the newest window", "p99_s"),
+    "lutra_queries_per_second": ("The rate of queries in the newest window", "qps"),
+    "lutra_memory_headroom_bytes": ("The memory limit less the worst case of the settings", "headroom_bytes"),
+}
 
 
 class Alive(Answer):
@@ -69,32 +82,35 @@ async def get_metrics(request: Request, stored: StoreDep) -> Response:
     """
     given = "authorization" in request.headers
     who = await request.app.state.entry.admit(request.headers, SCRAPING, {}) if given else None
-    body, content_type = exposition(*await run_in_threadpool(_product, stored, who))
+    most = request.app.state.settings.metrics_databases
+    body, content_type = exposition(*await run_in_threadpool(_product, stored, who, most))
     return Response(body, media_type=content_type)
 
 
-def _product(stored: Store, who: Principal | None) -> list[Metric]:
+def _product(stored: Store, who: Principal | None, most: int) -> list[Metric]:
     """What the store tells; and where it does not answer, that."""
     try:
-        found, waiting = stored.read(
-            lambda unit: (
-                figures.by_database(unit, None if who is None else who.database_id),
-                unit.recommendations.to_compute(unit.now),
-            )
-        )
+        rows, waiting = stored.read(lambda unit: (_rows(unit, who, most), unit.recommendations.to_compute(unit.now)))
         size = stored.bytes()
     except StoreAway:  # the store itself writes one line
         return [gauge("lutra_store_up", STORE_UP, (), [((), 0)])]
-    rows: Rows = [((name,), f) for name, f in found.items()] if who else [((), figures.together(found.values()))]
+    labels = ("database",) if who else ()
     return [
         gauge("lutra_store_up", STORE_UP, (), [((), 1)]),
         gauge("lutra_store_bytes", "The size of the store on its disk", (), [((), size)]),
         gauge("lutra_jobs_waiting", "Computations that no worker has begun", (), [((), waiting)]),
-        *_of_databases(("database",) if who else (), rows),
+        *_of_databases(labels, [(of, figures) for of, figures, _ in rows]),
+        *_present(labels, [(of, present) for of, _, present in rows if present is not None]),
     ]
 
 
-def _of_databases(labels: tuple[str, ...], rows: Rows) -> Iterator[Metric]:
+def _rows(unit: UnitOfWork, who: Principal | None, most: int) -> list[Row]:
+    if who is None:
+        return [((), figures.together(unit), None)]
+    return [((row.name,), row.figures, row.present) for row in figures.by_database(unit, who.database_id, most)]
+
+
+def _of_databases(labels: tuple[str, ...], rows: Sequence[tuple[Of, Figures]]) -> Iterator[Metric]:
     yield counter(
         "lutra_changes",
         "Changes of settings, by what happened to them",
@@ -107,11 +123,23 @@ def _of_databases(labels: tuple[str, ...], rows: Rows) -> Iterator[Metric]:
         (*labels, "guard"),
         [((*of, name), count) for of, f in rows for name, count in f.fired.items()],
     )
-    told = {
-        "lutra_recommendations_waiting": ("Recommendations that wait for a decision", "to_decide"),
-        "lutra_agent_paused": ("Whether the agent is paused on its host", "paused"),
-        "lutra_report_age_seconds": ("Time since the agent's last report", "report_age_s"),
-        "lutra_window_age_seconds": ("Time since the end of the last window", "window_age_s"),
-    }
-    for name, (meaning, figure) in told.items():
+    yield gauge(
+        "lutra_findings",
+        "Harmful findings that show now, without the accepted ones",
+        (*labels, "kind"),
+        [((*of, kind), count) for of, f in rows for kind, count in f.findings.items()],
+    )
+    for name, (meaning, figure) in COUNTED.items():
         yield gauge(name, meaning, labels, [(of, getattr(f, figure)) for of, f in rows])
+
+
+def _present(labels: tuple[str, ...], rows: Sequence[tuple[Of, Present]]) -> Iterator[Metric]:
+    for name, (meaning, figure) in MEASURED.items():
+        known = [(of, getattr(p, figure)) for of, p in rows]
+        yield gauge(name, meaning, labels, [(of, value) for of, value in known if value is not None])
+    yield gauge(
+        "lutra_session_open",
+        "The state of the open session, as a label",
+        (*labels, "state"),
+        [((*of, p.session), 1) for of, p in rows if p.session is not None],
+    )

@@ -46,6 +46,7 @@ class Settings(BaseSettings):
 
     requests_per_s: float = Field(default=200.0, gt=0)
     anonymous_per_s: float = Field(default=20.0, gt=0)
+    metrics_databases: int = Field(default=1000, ge=0)
     polls_per_token: int = Field(default=200, ge=1)
     polls_per_item: int = Field(default=16, ge=1)
 

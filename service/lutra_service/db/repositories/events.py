@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, exists, func, select
 
 from lutra_service.db.repositories.repository import Repository
 from lutra_service.db.schema.records import Accepted, Event, Finding
@@ -48,6 +49,17 @@ class Findings(Repository[Finding]):
         c = self.table.c
         last = select(func.max(c.id)).where(c.database_id == database_id).group_by(c.name)
         return {f.name: f for f in self._many(select(self.table).where(c.id.in_(last)))}
+
+    def showing(self, database_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+        """The numbers of findings that show now and that nobody accepted, by database and kind."""
+        c, a = self.table.c, AcceptedRow.__table__.c
+        taken = exists().where(a.database_id == c.database_id, a.name == c.name, a.until > self._news.now)
+        where = (c.database_id.in_(database_ids), c.gone_at.is_(None), ~taken)
+        asked = select(c.database_id, c.kind, func.count()).where(*where).group_by(c.database_id, c.kind)
+        found: dict[str, dict[str, int]] = {}
+        for id_, kind, count in self._db.execute(asked):
+            found.setdefault(id_, {})[kind] = count
+        return found
 
     def listed(
         self, database_id: str, limit: int, after: str | None, since: datetime | None, gone: bool | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from sqlalchemy import ColumnElement, bindparam, func, literal_column, select, t
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Repository
 from lutra_service.db.schema.records import StoredReport
-from lutra_service.db.schema.tables import ALIKE, LEARNED, ReportRow
+from lutra_service.db.schema.tables import ALIKE, LEARNED, DatabaseRow, ReportRow
 
 _C = ReportRow.__table__.c
 _OF_AGENT = (
@@ -94,6 +95,13 @@ class Reports(Repository[StoredReport]):
         if after is not None:
             statement = statement.where(c.id < after)
         return self._many(statement.order_by(c.id.desc()).limit(limit))
+
+    def latest_metrics(self, database_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """The metrics of the newest window of each database that has one, by id."""
+        c, d = self.table.c, DatabaseRow.__table__.c
+        newest = select(func.max(c.id)).where(c.database_id == d.id, c.window_end.is_not(None)).scalar_subquery()
+        wanted = select(newest).where(d.id.in_(database_ids))
+        return dict(self._db.execute(select(c.database_id, c.metrics).where(c.id.in_(wanted))).tuples().all())
 
     def of_recommendation(self, recommendation_id: str, newest: int = 100) -> list[StoredReport]:
         """The newest, in the order in which they arrived."""

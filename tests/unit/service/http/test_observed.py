@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from lutra_service.common.logs import JsonLines, Seldom
+from lutra_service.db.schema.records import Finding
 from lutra_service.db.store import StoreAway
 
 from tests.support.asgi import ask
@@ -107,6 +108,50 @@ def test_an_agent_that_is_silent_or_never_came_shows_by_its_age(service: Service
     assert found['lutra_report_age_seconds{database="shop"}'] >= 30 * 60
     assert found['lutra_report_age_seconds{database="never"}'] >= 2 * 3600
     assert found['lutra_window_age_seconds{database="never"}'] >= 2 * 3600
+
+
+def test_the_newest_window_the_headroom_and_the_open_session_of_each_database_are_shown(
+    service: Service, database: str
+) -> None:
+    agent = service.agent(database)
+    service.take("POST", f"/v1/databases/{database}/sessions", {"objective": {"metric": "p99_ms", "goal": "minimize"}})
+    for p99_ms in (80.0, 40.0):
+        agent.send(agent.report(**agent.window(p99_ms=p99_ms, qps=250.0)))
+    found = product(service, service.headers["Authorization"].removeprefix("Bearer "))
+    assert found['lutra_p99_seconds{database="shop"}'] == 0.04
+    assert found['lutra_queries_per_second{database="shop"}'] == 250
+    assert found['lutra_session_open{database="shop",state="running"}'] == 1
+    agent.apply({"shared_buffers": int(agent.settings["shared_buffers"].value) + 131072})
+    agent.send()
+    more = product(service, service.headers["Authorization"].removeprefix("Bearer "))
+    headroom = 'lutra_memory_headroom_bytes{database="shop"}'
+    assert found[headroom] - more[headroom] > 1 << 30  # the buffers and their headers
+
+
+def test_findings_are_counted_by_kind_until_somebody_accepts_the_risk(service: Service, database: str) -> None:
+    service.agent(database).send()
+    name = "killed_for_memory"
+    service.store.write(
+        lambda u: u.findings.add(
+            Finding(u.new_id("fnd"), database, name, "danger", 1.0, "The kernel ended a process.", u.now, u.now)
+        )
+    )
+    token = service.headers["Authorization"].removeprefix("Bearer ")
+    series = 'lutra_findings{database="shop",kind="danger"}'
+    assert product(service, token)[series] == 1
+    taken = {"because": "a scratch server", "until": "2027-06-01T00:00:00Z"}
+    service.take("PUT", f"/v1/databases/{database}/symptoms/accepted/{name}", taken)
+    assert product(service, token)[series] == 0
+    assert product(service)['lutra_findings{kind="danger"}'] == 0
+
+
+def test_more_databases_than_the_bound_have_no_series_of_their_own_and_count_in_the_sums(tmp_path: Path) -> None:
+    with running(tmp_path, metrics_databases=1) as bounded:
+        for name in ("first", "second"):
+            applied(bounded, bounded.agent(bounded.database(name), mode="reload_only"))
+        named = product(bounded, bounded.headers["Authorization"].removeprefix("Bearer "))
+        assert {n.partition('database="')[2].partition('"')[0] for n in named} == {"", "first"}
+        assert product(bounded)['lutra_changes_total{state="applied"}'] == 2
 
 
 def test_a_store_that_does_not_answer_shows_and_takes_no_other_metric_away(
