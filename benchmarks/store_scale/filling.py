@@ -7,12 +7,14 @@ from functools import partial
 
 from lutra_models.history import TuningSession
 from lutra_models.metrics import Objective
+from lutra_service.app.access.tokens import Principal
 from lutra_service.app.databases.registration import register
 from lutra_service.app.tuning.session.sessions import open_session
 from lutra_service.db.store import Store
 from sqlalchemy import Engine, text
 
 DATABASES = 100
+OPERATOR = Principal("tok_filling", frozenset({"operate"}))
 PORTION = 100_000
 METRICS = "{" + ", ".join(f'"view.counter_{i}_per_s": {i}.5' for i in range(70)) + "}"
 
@@ -34,7 +36,7 @@ def databases(store: Store) -> list[str]:
         return found
     made = [store.write(partial(register, name=f"db{n}", engine="postgresql", policy={})).id for n in range(DATABASES)]
     asked = TuningSession(Objective("qps", "maximize"), (), "lab", "manual", 1000)
-    store.write(lambda unit: open_session(unit, made[0], asked, 1, by_agent=False))
+    store.write(lambda unit: open_session(unit, made[0], asked, 1, OPERATOR))
     return made
 
 

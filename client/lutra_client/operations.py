@@ -196,7 +196,8 @@ class Sessions(Group[D]):
     def open(
         self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewSession]
     ) -> Request[schemas.SessionAnswer]:
-        """Open a tuning session. An agent can open one in mode lab for its own database (`lutra-agent tune`).
+        """Open a tuning session. An agent can open one in mode lab for its own database (`lutra-agent tune`). Automatic
+        approval needs the scope `operate`, or an agent in mode lab.
 
         objective: The metric and the direction of improvement.
         limits: Limits on other metrics.
@@ -686,7 +687,7 @@ class Tokens(Group[D]):
         """Create a token that reaches only this database. The secret is returned only in this answer.
 
         name: A name for people: the owner or the purpose.
-        scopes: The scopes: `operate` and `models` include `read`, `admin` includes all of them.
+        scopes: The scopes: `models` and `propose` include `read`, `operate` includes `propose`, `admin` all but `agent`.
         expires_at: When it expires; null: it is valid until it is revoked."""
         return Request(
             "POST",
@@ -732,7 +733,7 @@ class Tokens(Group[D]):
         """Create a token that reaches every database. The secret is returned only in this answer.
 
         name: A name for people: the owner or the purpose.
-        scopes: The scopes: `operate` and `models` include `read`, `admin` includes all of them.
+        scopes: The scopes: `models` and `propose` include `read`, `operate` includes `propose`, `admin` all but `agent`.
         expires_at: When it expires; null: it is valid until it is revoked."""
         return Request(
             "POST",

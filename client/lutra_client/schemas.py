@@ -1243,8 +1243,8 @@ class NewToken(TypedDict):
 
     name: str
     """A name for people: the owner or the purpose."""
-    scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
-    """The scopes: `operate` and `models` include `read`, `admin` includes all of them."""
+    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin"]]
+    """The scopes: `models` and `propose` include `read`, `operate` includes `propose`, `admin` all but `agent`."""
     expires_at: NotRequired[datetime | str | None]
     """When it expires; null: it is valid until it is revoked."""
 
@@ -1256,7 +1256,7 @@ class NewTokenAnswer(TypedDict):
     """The id."""
     name: str
     """The owner or the purpose."""
-    scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
+    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin"]]
     """The scopes."""
     database: str | None
     """The only database that it reaches; null if it reaches all."""
@@ -2252,7 +2252,7 @@ class TokenAnswer(TypedDict):
     """The id."""
     name: str
     """The owner or the purpose."""
-    scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
+    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin"]]
     """The scopes."""
     database: str | None
     """The only database that it reaches; null if it reaches all."""

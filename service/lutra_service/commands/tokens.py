@@ -46,7 +46,7 @@ def token() -> None:
     "scopes",
     multiple=True,
     required=True,
-    type=click.Choice(["agent", "read", "models", "operate", "admin"]),
+    type=click.Choice(["agent", "read", "models", "propose", "operate", "admin"]),
 )
 @click.option("--database", help="Limit the token to this database (db_…). An agent's token needs one.")
 @click.option("--expires", type=duration, help="The token expires after this time, such as 90d. [default: never]")

@@ -15,8 +15,8 @@ class NewToken(Body):
 
     name: Label
     """A name for people: the owner or the purpose."""
-    scopes: list[Scope] = Field(min_length=1, max_length=5)
-    """The scopes: `operate` and `models` include `read`, `admin` includes all of them."""
+    scopes: list[Scope] = Field(min_length=1, max_length=6)
+    """The scopes: `models` and `propose` include `read`, `operate` includes `propose`, `admin` all but `agent`."""
     expires_at: AwareDatetime | None = None
     """When it expires; null: it is valid until it is revoked."""
 

@@ -25,7 +25,8 @@ from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.notifier import Notifier
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import schemas, views
-from lutra_service.app.access import tokens
+from lutra_service.app.access import quota, tokens
+from lutra_service.app.access.tokens import Principal
 from lutra_service.app.tuning.decide import decisions
 from lutra_service.app.tuning.propose import request
 from lutra_service.common.documents import Document
@@ -75,7 +76,7 @@ ASKED: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("/v1/databases/{database}/recommendations", status_code=201, response_model=Answer, responses=ASKED)
-@allow("operate", of="database")
+@allow("propose", of="database")
 async def ask_recommendation(
     database: str,
     stored: StoreDep,
@@ -91,9 +92,7 @@ async def ask_recommendation(
     wait here with `Prefer: wait=N`.
     """
     status, answer = await run_in_threadpool(
-        lambda: stored.write(
-            lambda unit: once(unit, 201, lambda: _shown(unit, _asked(unit, database, body, who.token_id)))
-        )
+        lambda: stored.write(lambda unit: once(unit, 201, lambda: _shown(unit, _asked(unit, database, body, who))))
     )
     if body.settings is None:
         status, answer = await _next(stored, notifier, who, answer, seconds)
@@ -196,13 +195,18 @@ def roll_back_recommendation(
     return answer
 
 
-def _asked(unit: UnitOfWork, id_: str, wanted: schemas.NewRecommendation, by: str) -> Recommendation:
+def _asked(unit: UnitOfWork, id_: str, wanted: schemas.NewRecommendation, who: Principal) -> Recommendation:
+    """Raises Forbidden for an approval by somebody who may only propose."""
+    if wanted.approve:
+        who.require("operate", database_id=id_)
+    if not who.decides:
+        quota.verify_room(unit, id_)
     database = unit.databases.lock(id_)
     session = unit.sessions.open_one(id_)
     if wanted.settings is None:
-        return request.ask(unit, database, session, by)
-    made = request.manual(unit, database, wanted.settings, session, by)
-    return decisions.approve(unit, made.id, by) if wanted.approve else made
+        return request.ask(unit, database, session, who.token_id)
+    made = request.manual(unit, database, wanted.settings, session, who.token_id)
+    return decisions.approve(unit, made.id, who.token_id) if wanted.approve else made
 
 
 async def _next(
@@ -212,7 +216,7 @@ async def _next(
 
     def ask(unit: UnitOfWork) -> Recommendation:
         tokens.still_valid(unit, who)
-        return _asked(unit, asked["database"], NOTHING, who.token_id)
+        return _asked(unit, asked["database"], NOTHING, who)
 
     found: Recommendation | None = None
     if seconds and asked["state"] in NOT_COMPUTED:

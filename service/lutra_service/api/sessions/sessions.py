@@ -59,16 +59,18 @@ HISTORY: Responses = {200: {"model": schemas.HistoryAnswer, "description": "The 
 
 
 @router.post("/v1/databases/{database}/sessions", status_code=201, response_model=Answer)
-@allow("operate", "agent", of="database")
+@allow("propose", "agent", of="database")
 def open_session(
     database: str, body: schemas.NewSession, stored: StoreDep, who: Bearer, once: IdempotencyDep, response: Response
 ) -> Any:
-    """Open a tuning session. An agent can open one in mode lab for its own database (`lutra-agent tune`)."""
+    """Open a tuning session. An agent can open one in mode lab for its own database (`lutra-agent tune`). Automatic
+    approval needs the scope `operate`, or an agent in mode lab.
+    """
     asked = _parsed(body)
 
     def create(unit: UnitOfWork) -> Document:
         known_metrics.require_known(unit, unit.databases.get(database), asked)
-        session = sessions.open_session(unit, database, asked, body.seed, by_agent=who.is_agent)
+        session = sessions.open_session(unit, database, asked, body.seed, who)
         return views.session(progress(unit, session)).model_dump(mode="json")
 
     response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit)))

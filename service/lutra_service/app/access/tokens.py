@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, get_args
 
 from lutra_models.errors import NotFound
 
@@ -16,14 +16,15 @@ from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db.schema.records import Token
 from lutra_service.db.store import UnitOfWork
 
-Scope = Literal["agent", "read", "models", "operate", "admin"]
-SCOPES: tuple[Scope, ...] = ("agent", "read", "models", "operate", "admin")
+Scope = Literal["agent", "read", "models", "propose", "operate", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 _IMPLIED: dict[str, frozenset[str]] = {
     "agent": frozenset({"agent"}),
     "read": frozenset({"read"}),
     "models": frozenset({"read", "models"}),
-    "operate": frozenset({"read", "operate"}),
-    "admin": frozenset({"read", "models", "operate", "admin"}),
+    "propose": frozenset({"read", "propose"}),
+    "operate": frozenset({"read", "propose", "operate"}),
+    "admin": frozenset({"read", "models", "propose", "operate", "admin"}),
 }
 
 
@@ -42,6 +43,15 @@ class Principal:
         """Whether it has exactly an agent's rights."""
         return "agent" in self.scopes and not self.scopes & {"operate", "admin"}
 
+    @property
+    def decides(self) -> bool:
+        """Whether it may approve, reject and roll back."""
+        return "operate" in self._held
+
+    @property
+    def _held(self) -> frozenset[str]:
+        return frozenset().union(*(_IMPLIED[s] for s in self.scopes))
+
     def require(self, *scopes: Scope, database_id: str | None = None) -> None:
         """One of `scopes`, for this database. Raises Forbidden.
 
@@ -49,8 +59,7 @@ class Principal:
         """
         if self.database_id is not None and self.database_id != database_id:
             raise Forbidden(f"this token is bound to {self.database_id}")
-        held = frozenset().union(*(_IMPLIED[s] for s in self.scopes))
-        if not held.intersection(scopes):
+        if not self._held.intersection(scopes):
             raise Forbidden(f"needs scope {' or '.join(scopes)}, this token has {', '.join(sorted(self.scopes))}")
 
 

@@ -8,6 +8,7 @@ from lutra_models.errors import DecisionCode, Failure, Party
 from lutra_models.history import TuningSession
 from lutra_models.lifecycle import SessionState, advance_session
 
+from lutra_service.app.access.tokens import Principal
 from lutra_service.app.databases import server_identity
 from lutra_service.app.errors import Conflict, DatabaseRetired, Forbidden
 from lutra_service.app.tuning.observe import baseline_windows
@@ -17,15 +18,17 @@ from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import UnitOfWork
 
 
-def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed: int, by_agent: bool) -> Session:
-    """Raises Conflict while the database has another open session, and Forbidden for what an agent may not ask for."""
+def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed: int, who: Principal) -> Session:
+    """Raises Conflict while the database has another open session, and Forbidden for what `who` may not ask for."""
     database = unit.databases.lock(database_id)
     if database.retired_at is not None:
         raise DatabaseRetired(
             f"{database_id} is retired: put it back into use first (`lutra-advice unretire {database_id}`)"
         )
-    if by_agent:
+    if who.is_agent:
         _check_agents_own(database, asked)
+    elif asked.approval == AUTOMATIC and not who.decides:
+        raise Forbidden("automatic approval decides for a person: it needs scope operate; ask for approval manual")
     other = unit.sessions.open_one(database_id)
     if other is not None:
         raise Conflict(
@@ -43,7 +46,7 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
         seed=seed,
         baseline=None,
         created_at=unit.now,
-        opened_by_agent=by_agent,
+        opened_by_agent=who.is_agent,
         verification_rounds=asked.verification_rounds,
         max_changes=asked.max_changes,
         aim=asked.aim,
