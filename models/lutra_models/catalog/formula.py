@@ -135,9 +135,9 @@ def _step(node: ast.expr, text: str) -> Step:
     """One node as a closure over its compiled children."""
     match node:
         case ast.Constant(value=int() | float() | str() as constant) if not isinstance(constant, bool):
-            return lambda _scope: constant
+            return _constant(constant)
         case ast.Name() | ast.Attribute() if (name := _dotted(node)) is not None:
-            return operator.itemgetter(name)
+            return _reading(name)
         case ast.UnaryOp(op=ast.USub() | ast.Not() as unary, operand=inner):
             return _unary(unary, _step(inner, text))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
@@ -153,6 +153,17 @@ def _step(node: ast.expr, text: str) -> Step:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
             return _call(FUNCTIONS[name], [_step(a, text) for a in args])
     raise ValueError(f"not allowed in a formula: {ast.unparse(node)!r} in {text!r}")
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _constant(value: Value) -> Step:
+    """One for all formulas, as they have few constants and names: an agent keeps thousands of formulas."""
+    return lambda _scope: value
+
+
+@lru_cache(maxsize=4096)
+def _reading(name: str) -> Step:
+    return operator.itemgetter(name)
 
 
 def _unary(op: ast.unaryop, inner: Step) -> Step:
