@@ -97,7 +97,8 @@ def _resets(before: Sample, after: Sample) -> dict[str, str]:
 
 def _reset(name: str, old: Reading, new: Reading) -> str | None:
     if old.epoch != new.epoch:
-        return f"{name}: the counters were reset ({old.epoch or 'never'} → {new.epoch or 'never'})"
+        change = f"{old.epoch or 'none'} → {new.epoch or 'none'}"
+        return f"{name}: the counters were reset, or count other objects ({change})"
     for counter, value in new.counters.items():
         if value < old.counters.get(counter, value):
             return f"{name}: {counter} decreased from {old.counters[counter]:g} to {value:g}"

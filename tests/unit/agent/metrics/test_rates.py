@@ -78,7 +78,7 @@ def test_a_reset_that_the_counters_do_not_show_costs_its_collectors_rates_alone(
     )
     assert isinstance(found, Span)
     assert found.rates == {"io.reads_per_s": 2}
-    assert found.problems == ("wal: the counters were reset (monday → tuesday)",)
+    assert found.problems == ("wal: the counters were reset, or count other objects (monday → tuesday)",)
 
 
 def test_another_run_of_the_server_discards_the_window() -> None:
