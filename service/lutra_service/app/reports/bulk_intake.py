@@ -17,7 +17,8 @@ from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.errors import DatabaseRetired, NameTaken
-from lutra_service.app.reports import facts_of, reporters
+from lutra_service.app.reports import reporters
+from lutra_service.app.reports.arrival import database_facts, is_latest, row
 from lutra_service.app.reports.configurations import Configurations, configuration, contents
 from lutra_service.app.tuning.deliver.directive_holder import Holder
 from lutra_service.app.tuning.observe import judge
@@ -97,7 +98,7 @@ def _plain(unit: UnitOfWork, arwelcome: Sequence[Arrival]) -> dict[str, Plain]:
         if _is_refused(database, arrival.report, unit.now):
             continue
         if newest is not None and not unit.ledger.seconds_until_room(database.id):
-            latest = newest and facts_of.is_latest(arrival.report, database, unit.now)
+            latest = newest and is_latest(arrival.report, database, unit.now)
             found[database.id] = Plain(arrival, database, settings, latest)
     return found
 
@@ -148,11 +149,11 @@ def _read(plain: Plain, settings: Mapping[Key, str], known: Configurations) -> W
 
 
 def _row(unit: UnitOfWork, plain: Plain, configuration: Written) -> dict[str, Any]:
-    row = facts_of.row(plain.arrival.report, plain.database.id, configuration, unit.now)
-    return {**row, "metrics": Written(dumps(row["metrics"]))}
+    values = row(plain.arrival.report, plain.database.id, configuration, unit.now)
+    return {**values, "metrics": Written(dumps(values["metrics"]))}
 
 
 def _facts(unit: UnitOfWork, plain: Plain) -> Document:
     report = plain.arrival.report
-    facts = facts_of.facts(report, plain.database, plain.settings.unreadable.values(), unit.now)
+    facts = database_facts(report, plain.database, plain.settings.unreadable.values(), unit.now)
     return {**facts, "settings_hash": report.settings_hash}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lutra_service.app.reports import intake
-from lutra_service.app.reports.intake import Arrival
+from lutra_service.app.reports import arrival, intake
+from lutra_service.app.reports.arrival import Arrival
 
 from tests.support.service import Agent, Document, Service, applied, guard_event, look
 
@@ -39,16 +39,16 @@ def taken_in(service: Service, agent: Agent) -> Document:
 
 
 def test_a_report_says_the_same_in_any_order(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts, expected = intake._facts, None
+    facts, expected = arrival.facts, None
     for seed in range(4):
 
-        def shuffled(arrival: Arrival, seed: int = seed) -> Iterator[Any]:
-            found = list(facts(arrival))
+        def shuffled(told: Arrival, seed: int = seed) -> Iterator[Any]:
+            found = list(facts(told))
             random.Random(seed).shuffle(found)
             yield from found
 
         if expected is not None:
-            monkeypatch.setattr(intake, "_facts", shuffled)
+            monkeypatch.setattr(intake, "facts", shuffled)
         became = taken_in(service, service.agent(service.database(f"shop{seed}")))
         expected = became if expected is None else expected
         assert became == expected
