@@ -6,12 +6,6 @@ import runpy
 import sys
 
 BENCHMARKS: tuple[tuple[str, str], ...] = (
-    ("latency_estimate", "the p99 estimated from pg_stat_statements against the one that sysbench's clients saw"),
-    (
-        "latency_estimate.sampled",
-        "PostgreSQL's p99 from running transactions and from the log, against pgbench's clients",
-    ),
-    ("server_histogram", "the p99 of MySQL's and MariaDB's own histograms against the one that sysbench's clients saw"),
     ("agent_footprint", "the agent's memory and CPU beside a real server, and what its wheel brings along"),
     ("rest_latency", "how long a stored recommendation, a what-if prediction and a report take over REST"),
     ("ingestion", "reports a second, in turn with a bare FastAPI endpoint or with an older checkout"),
@@ -31,7 +25,6 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
         "what a session proposes on real servers with one thing made wrong, and what p99 clients see before and after",
     ),
     ("faults", "servers made wrong by hand under a load: what one look names, and what its cure makes go away"),
-    ("stores", "a persistent Redis on a slow disk, and one whose snapshots fork under huge pages"),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),
     ("memory", "what a fleet's past adds to a session, what asking it costs, and what training takes"),
     ("promotion", "whether the rule promotes what is better, sees what is worse, and leaves alone what is equal"),
