@@ -357,6 +357,8 @@ def _of_table(
     frame: Any, objective: Objective, space: KnobSpace | None, metrics: tuple[str, ...]
 ) -> tuple[KnobSpace, list[Observation]]:
     rows = rows_of(frame)
+    if not rows:
+        raise ValueError(f"the table has no rows: it needs one for each configuration, with {objective.metric}")
     titles = dict.fromkeys(n for row in rows for n in row)
     exported = any(n.startswith(SETTING) for n in titles)
     setting, metric = (SETTING, "metric.") if exported else ("", "")

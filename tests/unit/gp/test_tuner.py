@@ -75,6 +75,11 @@ def test_it_begins_with_what_was_measured_before() -> None:
     assert len(tuner.history.completed) == 4
 
 
+def test_a_table_without_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match="the table has no rows: it needs one for each configuration, with loss"):
+        History.from_frame(pd.DataFrame({"x": [], "loss": []}), LOSS)
+
+
 def test_it_refuses_nonsense_when_it_is_made() -> None:
     with pytest.raises(TypeError, match=r"objective has to be Objective\(metric, goal\)"):
         Tuner(SPACE, "loss")  # type: ignore[arg-type]
