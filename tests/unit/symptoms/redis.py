@@ -66,7 +66,7 @@ REDIS = (
         a_redis(settings={"maxmemory": str(GB), "maxmemory-policy": "volatile-lru"}),
         {**REFUSED, "refusals.memory": 9205, "memory.used_bytes": GB, "memory.limit_bytes": GB},
         {"refusals.memory": 90},
-        says="maxmemory-policy = volatile-lru finds nothing to evict. A person could raise maxmemory",
+        says="maxmemory-policy = volatile-lru finds nothing to evict. An administrator could raise maxmemory",
     ),
     Case(
         "writes_refused_memory",
