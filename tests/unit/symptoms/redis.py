@@ -364,7 +364,7 @@ REDIS_HARM = (
         {"memory.resident_bytes": 4.7 * GB},
         [{"process.overcommit": 1}],
         quiet=[a_redis(settings=OFF)],
-        says="The server holds 6 GB of 8 GB, the latest snapshot copied 1 GB besides, and vm.overcommit_memory is 0",
+        says="The server holds 6 GB of 8 GB, the latest snapshot copied another 1 GB, and vm.overcommit_memory is 0",
         executes=["sysctl vm.overcommit_memory=1"],
     ),
     Case(

@@ -69,7 +69,7 @@ def number(value: str) -> float | None:
 
 
 def same(one: str, other: str, kilo: int = 1000) -> bool:
-    """Whether two texts mean one value: 1gb and 1073741824, yes and YES. `kilo` is what the server takes 1k for."""
+    """Whether two texts mean the same value: 1gb and 1073741824, yes and YES. `kilo` is the server's meaning of 1k."""
     return _plain(one, kilo) == _plain(other, kilo)
 
 
