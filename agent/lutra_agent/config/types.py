@@ -233,8 +233,8 @@ class GuardConfig(Section):
 
 @dataclass(frozen=True)
 class HostConfig(Section):
-    """`settings`: those of this host's kernel may move, which concern all that runs here. `helper` writes them, as
-    root; it is run without a shell.
+    """`settings`: those of this host's kernel, which affect everything that runs here, may move. `helper` writes them,
+    as root; it is run without a shell.
     """
 
     settings: bool = False
@@ -252,7 +252,9 @@ def _moment(text: object) -> datetime:
 
 @dataclass(frozen=True)
 class AcceptedConfig(Section):
-    """The risk of a finding, taken for a reason and for a time. Where `kind` is given, a worse one counts again."""
+    """The risk of a finding, accepted with a reason and for a limited time. If `kind` is given, a worse finding counts
+    again.
+    """
 
     because: Annotated[str, required("why the risk is taken")]
     until: Annotated[AwareDatetime, BeforeValidator(_moment), required("a day such as 2027-03-31")]
