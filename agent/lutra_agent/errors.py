@@ -1,4 +1,4 @@
-"""Errors beside a database, by the agent's reaction to them."""
+"""The agent's errors, by its reaction to them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lutra_models.errors import ApplyCode, LutraError
 
 
 class ConfigError(LutraError):
-    """The agent's own file or environment: say what is wrong and stop."""
+    """An error in the agent's own file or environment: report it and stop."""
 
     code = "agent_config"
 
@@ -26,7 +26,9 @@ class DatabaseUnavailable(LutraError):
 
 
 class LoginRefused(DatabaseUnavailable):
-    """The server runs and does not let the agent in (no free connection, another password): never start it for that."""
+    """The server runs and refuses the agent (no free connection, a different password): never start it because
+    of that.
+    """
 
 
 class NoConnectionLeft(LoginRefused):
@@ -34,7 +36,7 @@ class NoConnectionLeft(LoginRefused):
 
 
 class NoAnswer(DatabaseUnavailable):
-    """The server takes connections and answers nothing within the time limit."""
+    """The server accepts connections and does not answer within the time limit."""
 
 
 class ServerStarting(DatabaseUnavailable):
@@ -42,13 +44,13 @@ class ServerStarting(DatabaseUnavailable):
 
 
 class CollectionFailed(LutraError):
-    """Skip this collector; the others go on."""
+    """Skip this collector; the others continue."""
 
     code = "collection_failed"
 
 
 class ApplyRefused(LutraError):
-    """The agent does not apply a change; `apply_code` says why. Raises ValueError for a word that is none."""
+    """The agent does not apply a change; `apply_code` is the reason. Raises ValueError for an unknown code."""
 
     code = "apply_refused"
 
@@ -70,7 +72,7 @@ class DidNotStart(LutraError):
 
 
 class HeldDown(DidNotStart):
-    """The server is down on purpose: the agent does not start it, and what it has to undo waits."""
+    """The server is down on purpose: the agent does not start it, and its undo waits."""
 
 
 class NotRestarted(DidNotStart):
@@ -78,7 +80,7 @@ class NotRestarted(DidNotStart):
 
 
 class DriverFailed(LutraError):
-    """A load generator gave no measurement. The message carries the last lines of its output."""
+    """A load generator gave no measurement. The message contains the last lines of its output."""
 
     code = "driver_failed"
 
@@ -94,7 +96,7 @@ class ServiceUnavailable(LutraError):
 
 
 class ServiceFailed(ServiceUnavailable):
-    """The service itself answers with an error of its own: the message may be what it cannot digest."""
+    """The service itself answers with an error: this message may be the cause."""
 
 
 class NotAdmitted(ServiceUnavailable):

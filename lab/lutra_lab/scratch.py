@@ -21,7 +21,7 @@ SCRATCH: tuple[type[ScratchServer], ...] = (
 
 
 def scratch_servers() -> tuple[type[ScratchServer], ...]:
-    """Our own, and those that other installed packages bring."""
+    """Lutra's own families, and those that other installed packages add."""
     return extensions.extended(SCRATCH, extensions.SCRATCH_SERVERS, lambda kind: kind.engine)
 
 

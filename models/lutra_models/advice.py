@@ -23,19 +23,19 @@ SearchOrigin = Literal[
     "nothing",
     "exploration",
 ]
-"""Which step of the search proposed a configuration.
+"""The step of the search that proposed a configuration.
 
 On a live database also: `evidence` (symptoms, and the rules for this hardware), `return` (to settings that it ran under
 before, and nothing new), `nothing` (the current configuration: nothing is worth changing), `exploration` (one of the
 trials that the session may make only to learn).
 """
 FinalOrigin = Literal["handover", "baseline"]
-"""Which step of a session's end did."""
+"""The step of a session's end that proposed a configuration."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """Of `n` readings, each predicted without knowing it, the interval held `held`."""
+    """Of `n` readings, each predicted without knowing it, the interval contained `held`."""
 
     n: int
     held: int
@@ -47,8 +47,8 @@ class Prediction:
 
     `extrapolated` says that the configuration lies well outside what was measured, and the interval is mostly prior;
     `unseen_values` names the settings to whose values nothing like it was measured. `unmodelled` names settings that
-    were asked about and that no model has seen: the prediction is of the others alone. `record` says how the same
-    intervals fare on what was measured; None if that is one reading at most, which nothing else predicts.
+    were asked about and that no model has seen: the prediction is of the others alone. `record` is the accuracy of such
+    intervals on the measured readings; None if there is at most one reading, which nothing else could predict.
     """
 
     metric: str
@@ -74,7 +74,8 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why one setting changes: its old and new value, its share of the predicted effect, and a plain sentence.
+    """The reason why one setting changes: its old and new value, its share of the predicted effect, and a plain
+    sentence.
 
     `effect` is the relative change of the objective's median when this setting alone goes back to `before` (0.08: the
     objective is predicted 8 % better with the change than without it); None if nothing was learned yet. `against` is an
@@ -94,8 +95,8 @@ class Basis:
     """The grounds of a live recommendation, and further information for the operator.
 
     `symptoms` were evaluated over this number of `windows` and `seconds`, of which `shown` are faults; `rules` settings
-    were compared with the rule for this hardware. `predicted_gain` is the largest gain that the model holds to be
-    probable, relatively, None without a model; `least_gain` is the gain that it has to reach. `sentence` says it for
+    were compared with the rule for this hardware. `predicted_gain` is the largest gain that is probable according to
+    the model, relatively, None without a model; `least_gain` is the gain that it has to reach. `sentence` says it for
     people: a line for each finding, the most harmful first, and then what follows from them. `notes` are sentences
     about changes that are not proposed: those that need a restart that the mode forbids, problems that no setting
     cures, persistent symptoms, and declined changes.
@@ -117,7 +118,8 @@ class Share:
     """`settings` of a recommendation's changes give this `share` of the predicted gain of all of them.
 
     The gain is over the configuration that the changes are counted from. `added` are the settings that come in here.
-    `low` and `high` are the share's central 90 % interval by the posterior. A share above 1: fewer would do better.
+    `low` and `high` are the share's central 90 % interval by the posterior. With a share above 1, fewer changes are
+    better.
     """
 
     settings: int
@@ -129,16 +131,16 @@ class Share:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The next configuration, what it should give, and why.
+    """The next configuration, its predicted effect, and the reasons for it.
 
     `predictions` is by metric and empty before there is anything to predict from. `origin` names the step of the search
-    (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end. `curve` says what share of the
-    predicted gain few of the changes give, from no change on, in the order in which the settings earn; it is empty
-    if no gain is predicted. `simplified_from` is the best by posterior, where this one was measured too and does
-    nearly as well with fewer changes. `abandon_below` is the reading of the objective below which (above which, where
-    less is better) it is of no interest, so that its window may be ended early; None if it is worth a whole one
-    whatever it reads. `basis` is what a live recommendation rests on; with the origin `nothing` it says why nothing is
-    worth changing, and `configuration` is the current one.
+    (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end. `curve` is the share of the
+    predicted gain by number of changes, beginning with none, in the order of their contribution; it is empty if no gain
+    is predicted. `simplified_from` is the best configuration by posterior, if this one was measured as well and is
+    nearly as good with fewer changes. `abandon_below` is the reading of the objective below which (above which, where
+    less is better) it is of no interest, so that its window may be ended early; None if the window is always measured
+    to its end. `basis` is the basis of a live recommendation; with the origin `nothing` it says why nothing is worth
+    changing, and `configuration` is the current one.
     """
 
     configuration: Configuration

@@ -1,7 +1,7 @@
 """One number from readings under several loads: how a configuration compares with the baseline, over all of them.
 
-Under each load a reading is divided by the load's reference, the geometric mean of what the baseline read under it. So
-the number has no unit, 1 is the baseline, and a load with a high throughput has the same weight as one with a low one.
+Under each load, a reading is divided by the load's reference: the geometric mean of the baseline's readings under it.
+The number therefore has no unit, 1 is the baseline, and loads with a high and a low throughput have the same weight.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def under(metric: str, load: str) -> str:
 
 @dataclass(frozen=True)
 class Aim:
-    """What is to become better under several loads: `objective` under each of them.
+    """The quantity to improve under several loads: `objective` under each of them.
 
     `weights` is by load, in the order in which they are measured; only their ratios count. Over all loads, "weighted"
     takes the weighted geometric mean of the readings' ratios to the references, "worst" the least good of these ratios.
@@ -54,7 +54,7 @@ class Aim:
 
     @property
     def judged(self) -> Objective:
-        """The one metric over all loads, and which way is better."""
+        """The one metric over all loads, and its direction of improvement."""
         return Objective(f"aim.{self.objective.metric}", self.objective.goal)
 
     @property
@@ -81,7 +81,7 @@ class Aim:
         return -1.0 if plain == P99.name else 1.0
 
     def completed(self, readings: Sequence[Mapping[str, float]], of_baseline: Sequence[bool]) -> list[dict[str, float]]:
-        """The readings, each with its aim where the objective was measured under every load.
+        """The readings, each with its aim if the objective was measured under every load.
 
         `of_baseline` says which ones give the references. Without any, the first whole reading does.
         """

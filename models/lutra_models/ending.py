@@ -22,24 +22,24 @@ LEAST_SHARE = 1 / 6
 """The least share of the window that is over before a prediction."""
 MOST_BATCHES = 10
 SLOPE = 0.2
-"""How far the level moves from a window's begin to its end: the deviation of the belief, relative to the level."""
+"""The change of the level from the start of a window to its end: the deviation of the prior, relative to the level."""
 SCATTER = 0.08
 """The prior of the relative scatter of a batch."""
 SCATTER_WEIGHT = 2
 """The weight of that prior, in degrees of freedom."""
 DOUBT = 0.05
-"""The relative deviation of the rest of the window that its begin cannot predict."""
+"""The relative deviation of the rest of the window that its start cannot predict."""
 CHANCE = 0.03
-"""A window ends when the chance that it comes to its level is below this."""
+"""A window ends when the probability of reaching its level is below this."""
 BOUND_CHANCE = 0.1
 """The probability that the whole window would have read beyond the bound of a window that was ended early."""
 _NOTHING = 1e-100
-"""A load that does nothing: it may be about to begin."""
+"""A load that does nothing may be about to begin."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """What a window has to come to so that it is worth its time: `value` of `metric`, or better by `goal`."""
+    """The reading that a window has to reach to be worth its time: `value` of `metric`, or better by `goal`."""
 
     metric: str
     goal: Goal
@@ -59,7 +59,7 @@ class Outlook:
     freedom: int
 
     def chance(self, level: Level) -> float:
-        """That the whole window comes to the level."""
+        """The probability that the whole window reaches the level."""
         ahead = Objective(level.metric, level.goal).gain(self.mean - level.value) / self.scale
         inside = probability(abs(ahead), self.freedom)
         return 0.5 + 0.5 * inside if ahead > 0 else 0.5 - 0.5 * inside
@@ -73,7 +73,7 @@ class Outlook:
 
 
 def ended(readings: Sequence[float], whole: int, level: Level) -> float | None:
-    """The bound of a window that may end now; None if it goes on.
+    """The bound of a window that may end now; None if it continues.
 
     `readings` are those so far of equal parts of the window, of which the whole one has `whole`; none is of a warm-up.
     """
@@ -84,7 +84,7 @@ def ended(readings: Sequence[float], whole: int, level: Level) -> float | None:
 
 
 def outlook(readings: Sequence[float], whole: int, goal: Goal) -> Outlook | None:
-    """What the readings so far say of the whole window; None while they are too few, or where it is over.
+    """The prediction of the whole window from the readings so far; None while there are too few, or once it is over.
 
     Seconds that improve are expected to go on improving; those that get worse are expected to stay at their level.
     """

@@ -24,7 +24,7 @@ class LutraError(Exception):
 
 
 class InvalidConfiguration(LutraError):
-    """A configuration that its knob space, its catalogue or its server cannot take."""
+    """A configuration that its knob space, its catalogue or its server does not accept."""
 
     code = "invalid_configuration"
 
@@ -46,25 +46,25 @@ class SessionClosed(LutraError):
 
 
 class IllegalTransition(LutraError):
-    """A state machine was asked for a step that its state does not allow."""
+    """A state machine was asked for a step that its current state does not allow."""
 
     code = "illegal_transition"
 
 
 class NotEnoughObservations(LutraError):
-    """A model was asked for before there was anything to learn from."""
+    """A model was requested before there was anything to learn from."""
 
     code = "not_enough_observations"
 
 
 class SpaceExhausted(LutraError):
-    """No configuration is left that was not tried and that every rule lets pass; the message says which rule it is."""
+    """No untried configuration is left that all rules accept; the message names the rule."""
 
     code = "space_exhausted"
 
 
 class FitFailed(LutraError):
-    """The numbers were there, and no model could be fitted to them."""
+    """There were enough numbers, but no model could be fitted to them."""
 
     code = "fit_failed"
 
@@ -76,7 +76,9 @@ class MemoryBudgetExceeded(InvalidConfiguration):
 
 
 class InvalidOptions(LutraError):
-    """An options document that steers nothing, or out of its range; the message names option, value and range."""
+    """An options document with an unknown option, or a value out of its range; the message names option, value and
+    range.
+    """
 
     code = "invalid_options"
 
@@ -110,7 +112,7 @@ _VALUES = _Means.SAME_AGAIN | _Means.NOT_RUN | _Means.NOT_ALLOWED
 
 
 class FailureCode(StrEnum):
-    """Why something was not carried out, not measured, or undone; each kind of reason is an enum of its own below."""
+    """The reason why something was not carried out, not measured, or undone; each kind has its own enum below."""
 
     means: _Means
 
@@ -127,22 +129,22 @@ class FailureCode(StrEnum):
 
     @property
     def pauses(self) -> bool:
-        """Whether its session pauses: to ask for the next trial at once is of no use."""
+        """Whether its session pauses: an immediate request for the next trial would not help."""
         return _Means.PAUSES in self.means
 
     @property
     def is_about_values(self) -> bool:
-        """Whether the same settings meet it again on the same server: they count as declined."""
+        """Whether the same settings would fail again on the same server: they count as declined."""
         return _Means.SAME_AGAIN in self.means
 
     @property
     def is_of_the_configuration(self) -> bool:
-        """Whether a refusal with this code says something of the configuration, and not of the moment."""
+        """Whether a refusal with this code is due to the configuration, and not to the moment."""
         return _Means.NOT_ALLOWED in self.means
 
     @property
     def did_not_take(self) -> bool:
-        """Whether a server would not run under a configuration; otherwise it ran, and something else went wrong."""
+        """Whether a server did not run under a configuration; otherwise it ran, and something else went wrong."""
         return _Means.NOT_RUN in self.means
 
     @property
@@ -157,7 +159,7 @@ class FailureCode(StrEnum):
 
 
 class ApplyCode(FailureCode):
-    """Why an agent did not carry out a directive, or took its change back: the closed set of the wire."""
+    """The reason why an agent did not carry out a directive, or undid its change: the closed set of the wire."""
 
     MEMORY_BUDGET_EXCEEDED = "memory_budget_exceeded", _VALUES
     LIMIT_EXCEEDED = "limit_exceeded", _VALUES
@@ -182,18 +184,18 @@ class ApplyCode(FailureCode):
 
 
 class MeasureCode(FailureCode):
-    """Why nothing was measured under a configuration that an agent did make active."""
+    """The reason why nothing was measured under a configuration that an agent made active."""
 
     DRIVER_FAILED = "driver_failed"
     NO_MEASUREMENT = "no_measurement", _Means.SENTENCE
     NOT_MEASURED = "not_measured", _Means.SENTENCE
-    """For a reason in other words than a code."""
+    """For a reason without a code."""
     REFUSED = "refused", _Means.NOT_RUN
     """A rule or a server does not allow it, in a history without further details."""
 
 
 class ComputeCode(FailureCode):
-    """Why a recommendation could not be computed."""
+    """The reason why a recommendation could not be computed."""
 
     SPACE_EXHAUSTED = "space_exhausted"
     MISSING_EXTENSION = "missing_extension", _Means.NOT_INSTALLED
@@ -206,7 +208,7 @@ class ComputeCode(FailureCode):
     LOST = "computation_lost", _Means.SENTENCE
     """The number of attempts after which it is not computed again."""
     OTHER = "computation_failed", _Means.SENTENCE
-    """With a code of its own, which the message begins with."""
+    """With its own code, with which the message begins."""
 
 
 class DecisionCode(FailureCode):
@@ -216,7 +218,7 @@ class DecisionCode(FailureCode):
     WITHDRAWN = "withdrawn", _Means.SENTENCE
     """Called off before it was active."""
     GATHERED = "gathered", _Means.SENTENCE
-    """Another proposal holds what it would have changed."""
+    """Another proposal contains its changes."""
     ROLLED_BACK = "rolled_back", _Means.SENTENCE
     STATE_LOST = "state_lost", _Means.SENTENCE
     """The agent lost its state while the change was not confirmed."""
@@ -236,8 +238,8 @@ class Party(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a recommendation came to nothing or was undone: `code` says what follows from it, `message` is for people,
-    at most LONGEST_MESSAGE characters, and may be empty.
+    """The reason why a recommendation was not carried out or was undone: `code` decides the consequences, `message` is
+    for people, at most LONGEST_MESSAGE characters, and may be empty.
     """
 
     code: FailureCode
@@ -255,7 +257,7 @@ class Failure:
 
     @classmethod
     def told(cls, reason: str, by: Party = Party.AGENT) -> Failure:
-        """Of a reason from outside: a code, a code before ": " and a message, or other words."""
+        """The failure of a reason from outside: a code, a code before ": " and a message, or other words."""
         word, _, message = reason.partition(": ")
         code = codes().get(word)
         return cls(code, message, by) if code else cls(MeasureCode.NOT_MEASURED, reason, by)
@@ -273,7 +275,7 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """For people, in one line: the code and the message, or the message alone where it says everything."""
+        """The failure in one line, for people: the code and the message, or the message alone if it says everything."""
         parts = (self.message,) if self.code.is_told_alone else (self.code, self.message)
         return ": ".join(part for part in parts if part)[:LONGEST_MESSAGE]
 
@@ -285,5 +287,5 @@ def codes() -> Mapping[str, FailureCode]:
 
 
 def printable(text: str, instead: str = "?") -> str:
-    """`text` from outside, with `instead` for each character that a terminal might take for a command of its own."""
+    """`text` from outside, with `instead` for each character that a terminal might interpret as a command."""
     return "".join(c if c.isprintable() else instead for c in text)

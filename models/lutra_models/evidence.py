@@ -14,15 +14,15 @@ from typing import Literal
 from lutra_models.knobs import Value
 
 Ground = Literal["outage", "danger", "fault", "elsewhere", "enough", "note", "rule", "outlying"]
-"""A symptom of one of the catalogue's kinds; a rule for this hardware, or a value far outside the useful range of the
+"""A symptom of one of the catalogue's kinds, a rule for this hardware, or a value far outside the useful range of the
 host.
 """
 URGENT: tuple[Ground, ...] = ("outage", "danger")
 """The grounds that come before all those that only cost time, in this order."""
 CURABLE: tuple[Ground, ...] = ("outage", "danger", "fault")
-"""Of which a setting may be the cure."""
+"""The grounds that a setting may cure."""
 OF_THE_HOST: tuple[Ground, ...] = ("rule", "outlying")
-"""Grounds that the load has no part in."""
+"""The grounds that do not depend on the load."""
 _ORDER: tuple[tuple[Ground, ...], ...] = (
     ("outage",),
     ("danger",),
@@ -39,18 +39,19 @@ that did not begin, by the server that did not take it.
 Verdict = Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
 """The comparison of later windows with earlier ones at comparable load."""
 STRENGTH_CHANGED = 0.2
-"""Two strengths of a symptom that lie farther apart are two states of the database."""
+"""Strengths of a symptom that differ by more than this are different states of the database."""
 HARDWARE_CHANGED = 0.1
-"""The same of memory and cores, relatively: a container's limits are read with a little noise."""
+"""The relative difference in memory and cores that counts as none: a container's limits are read with a little noise.
+"""
 
 
 @dataclass(frozen=True)
 class Move:
     """A change of one setting that a finding recommends, in the server's own unit.
 
-    `after` is None if nothing can be offered; `obstacle` says why, or why the offer is less than the finding asks for.
-    `restart` says that the change needs one. `sentence` is the reason and `against` the argument against it, empty if
-    there is none.
+    `after` is None if no value can be offered; `obstacle` gives the reason, or the reason why the offer is less than
+    the finding recommends. `restart` says that the change needs one. `sentence` is the reason and `against` the
+    argument against it, empty if there is none.
     """
 
     setting: str
@@ -68,7 +69,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something known, with a `strength` above 0 and at most 1, and the moves that belong together for it.
+    """A finding with a `strength` above 0 and at most 1, and the moves that belong together.
 
     `name` is the symptom's, or for a rule its setting's. `settings` are all its settings. `gain` is the share by which
     p99 is expected to fall if it is right; the probability of that is the strength. `statements` are for a person, if
@@ -86,7 +87,7 @@ class Finding:
 
     @property
     def worth(self) -> float:
-        """The expected gain times its probability: what comes first."""
+        """The expected gain times its probability, by which findings are ordered."""
         return self.gain * self.strength
 
     def __post_init__(self) -> None:
@@ -106,9 +107,9 @@ class Basis:
     strengths: Mapping[str, float] = field(default_factory=dict)
 
     def changed(self, now: Basis) -> bool:
-        """Whether something of it is different `now`: also a fault that came, or became much stronger.
+        """Whether something of it is different `now`, including a fault that appeared or became much stronger.
 
-        One that went, or weakened, gives no reason to ask again.
+        A fault that disappeared or weakened is not a reason to ask again.
         """
         stronger = (s > self.strengths.get(n, 0.0) + STRENGTH_CHANGED for n, s in now.strengths.items())
         return (
@@ -121,7 +122,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Change:
-    """One setting of it: the value before it, and the value that it was given or that was proposed."""
+    """One setting of a change: its value before, and the applied or proposed value."""
 
     setting: str
     before: Value
@@ -200,9 +201,10 @@ class TurnedDown:
 def objection(
     turned_down: Iterable[TurnedDown], evidence: Evidence | None, setting: str, before: Value, after: Value
 ) -> TurnedDown | None:
-    """The newest that forbids one setting's change, as what it depended on is still as it was; None if none does.
+    """The newest declined change that forbids one setting's change, because its circumstances are unchanged; None if
+    there is none.
 
-    Without evidence nothing says that anything has changed.
+    Without evidence, nothing counts as changed.
     """
     found = [t for t in turned_down if t.forbids(setting, before, after) and not _changed(t, evidence, setting)]
     return max(found, key=lambda t: t.at, default=None)
@@ -216,7 +218,7 @@ def undone(
 ) -> TurnedDown | None:
     """The newest change that a guard undid and that `reached` would make again as a whole; None if there is none.
 
-    Only another version or other hardware allows that: the guard saw what this change does here.
+    Only a different version or different hardware allows it again: the guard saw the effect of this change here.
     """
 
     def again(one: TurnedDown) -> bool:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def extended(own: Iterable[T], group: str, name: Callable[[T], str]) -> tuple[T, ...]:
-    """Our own values, and those that other installed packages bring to `group`.
+    """Lutra's own values, and those that other installed packages add to `group`.
 
     Raises BrokenExtension for one that cannot be imported, and if two values have one name.
     """
@@ -84,7 +84,7 @@ def fresh() -> None:
 
 @cache
 def plugged(group: str, name: str) -> Any:
-    """The value that a package brings as `name`; made where it brings a class.
+    """The value that a package provides as `name`; an instance if it provides a class.
 
     Raises MissingExtension if none does, and BrokenExtension for one that cannot be imported or has another name.
     """

@@ -1,4 +1,4 @@
-"""Guardrails: what a database must not suffer, each with a limit and the time for which it may hold.
+"""Guardrails: conditions that a database must not suffer, each with a limit and a hold time.
 
 A guard is a value in `GUARDS`. The agent judges its windows by them, with the service or without.
 """
@@ -40,7 +40,7 @@ class Guard:
     """A bound to watch: the first of `metrics` that a window has, on the right `side` of a bound.
 
     The bound is the limit itself, or the limit and the baseline of that metric, which is its median in the windows
-    before the change. A metric may carry its source behind an `@`: a p99 is compared with its like alone.
+    before the change. A metric may carry its source behind an `@`: a p99 is compared only with one of the same source.
 
     A reading with a known `error` has to lie beyond the bound by twice that error. If others slow the server more than
     before the change, the bound moves with the power `slows` of the factor of that slowdown.
@@ -63,7 +63,7 @@ class Guard:
         return None
 
     def bound(self, limit: float, baseline: float | None) -> float | None:
-        """None if there is no baseline and one is needed: then the guard says nothing."""
+        """None if a baseline is needed and there is none: the guard is then silent."""
         if self.against == "absolute":
             return limit
         if baseline is None:
@@ -71,7 +71,9 @@ class Guard:
         return limit * baseline if self.against == "times_baseline" else limit + baseline
 
     def allowed(self, bound: float, values: Mapping[str, float], usual: Mapping[str, float]) -> float:
-        """The bound for the readings of one window: what its p99 may err, and what others took beyond the `usual`."""
+        """The bound for the readings of one window: the error of its p99, and the slowdown by others beyond the
+        `usual`.
+        """
         slower = math.pow(
             max((1 - usual.get(TAKEN, 0.0)) / (1 - min(values.get(TAKEN, 0.0), MOST_TAKEN)), 1.0), self.slows
         )
@@ -82,7 +84,7 @@ class Guard:
         return value <= bound if self.side == "at_most" else value >= bound
 
     def tightened(self, floor: Guardrail, wanted: Guardrail) -> Guardrail:
-        """The stricter of the two in each part; one that is switched off sets no minimum."""
+        """The stricter of the two in each part; a guard that is switched off sets no minimum."""
         if not floor.enabled or not wanted.enabled:
             return wanted if not floor.enabled else floor
         stricter = min if self.side == "at_most" else max

@@ -23,7 +23,7 @@ CONTEXT_TOLERANCE = 0.25
 """Two numbers within this relative distance are the same circumstances: a measured load never repeats exactly."""
 
 SETTING = "setting."
-"""Begins the name of a setting in an exported table, whose other columns are none."""
+"""The prefix of a setting's name in an exported table, whose other columns are not settings."""
 
 CIRCUMSTANCE = "context."
 """Prefix of the name of a covariate that is not a setting: `context.cores`."""
@@ -50,13 +50,13 @@ class Window:
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """The length of the interval."""
         return (self.end - self.start).total_seconds()
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A trial, parsed and trusted: a configuration and what was measured under it, or why nothing could be.
+    """A trial, parsed and trusted: a configuration and its measurements, or the reason why there are none.
 
     `metrics` holds targets and runtime counters by name, in the unit of the name; an unmeasured one is absent.
     `context` (engine version, threads, hardware) overrides the history's. `bounds` holds, by name, the bound of a
@@ -108,7 +108,7 @@ class Observation:
 
     @property
     def completed(self) -> bool:
-        """Whether it is no failure."""
+        """Whether it succeeded."""
         return self.failure is None
 
 
@@ -209,7 +209,8 @@ class History:
         failure: str | None = None,
         **more: Any,
     ) -> History:
-        """With one observation more: a reading of the objective, several metrics by name, or why there is none.
+        """With one observation more: a reading of the objective, several metrics by name, or the reason why there is
+        none.
 
         A pending configuration is then no longer pending. `more` is as for an observation. Raises ValueError if both
         are given, or neither.
@@ -237,7 +238,9 @@ class History:
 
     @cached_property
     def held(self) -> Mapping[str, Value]:
-        """The covariates as they are now, which every recommendation keeps: the current ones, else those read last."""
+        """The current covariates, which every recommendation keeps: those of the current configuration, otherwise the
+        last ones read.
+        """
         fixed = self.space.fixed
         newest = self.observations[-1].configuration if self.observations else None
         now = newest if self.current is None else self.current
@@ -262,7 +265,7 @@ class History:
 
     @property
     def key(self) -> str:
-        """A stable digest of everything but the rules: the same history asks the same question."""
+        """A stable digest of everything but the rules: equal histories have equal digests."""
         return fingerprint(
             {
                 "space": self.space.fingerprint,
@@ -306,9 +309,9 @@ class TuningSession:
     max_changes: int | None = None
     """The most settings that a recommendation may change from the session's first configuration; None for any."""
     aim: Aim | None = None
-    """Over which loads the objective is judged, in a lab; None for the load that the driver makes by itself."""
+    """The loads over which the objective is judged, in a lab; None for the driver's own load."""
     exploration: int = 0
-    """On a live database, the trials that may be made only to learn what settings do; a lab has no such bound."""
+    """On a live database, the number of trials whose only purpose is to learn; a lab has no such bound."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -329,7 +332,7 @@ def same_context(one: Mapping[str, Value], two: Mapping[str, Value]) -> bool:
 
 
 def weaker(one: Mode, other: Mode) -> Mode:
-    """Of two modes the one that does less."""
+    """The weaker of two modes."""
     return min(one, other, key=MODES.index)
 
 
@@ -346,7 +349,7 @@ def _require(what: str, given: Iterable[object], kind: type, way_out: str) -> No
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """The rows of a pandas frame, or of a list of rows by column, without what is missing. Raises TypeError."""
+    """The rows of a pandas frame, or of a list of rows by column, without missing values. Raises TypeError."""
     rows = table.to_dict("records") if hasattr(table, "to_dict") else table
     if isinstance(rows, Mapping | str) or not all(isinstance(row, Mapping) for row in rows):
         raise TypeError(f"expected a pandas frame or a list of rows, as [{{…}}], got {table!r:.80}")

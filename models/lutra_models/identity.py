@@ -1,4 +1,4 @@
-"""Which server it is: what a failover, an upgrade or a move to another host changes."""
+"""The identity of a server: a failover, an upgrade or a move to another host changes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lutra_models.server import Role, Server
 
 HOST_TOLERANCE = 0.05
-"""A reboot or a kernel may change what a host says of its memory by a little."""
+"""A reboot or a kernel may slightly change the memory that a host reports."""
 
 
 @dataclass(frozen=True)

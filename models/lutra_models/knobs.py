@@ -1,4 +1,4 @@
-"""Knobs, their domains, and configurations over them. Values hold no state: the live server does.
+"""Knobs, their domains, and configurations over them. Values have no state: the live server does.
 
 A knob is what an operator calls a setting. A domain says where to *search*; an observed value outside it is legal.
 """
@@ -19,7 +19,7 @@ Value = int | float | str
 Applies = Literal["immediate", "reload", "restart", "reboot"]
 """The step that makes a new value active: its statement, a reload, a restart of the server, a reboot of its host.
 
-Only the host's operator reboots it: a setting that needs that is shown, and does not move.
+Only the host's operator reboots it: a setting that needs a reboot is shown, and does not move.
 """
 Risk = Literal["none", "durability", "availability", "host"]
 """The possible cost of a new value: nothing, committed data, connections, or other programs on the machine."""
@@ -98,7 +98,7 @@ class Number:
         return round(inside) if self.step == 1 else round(inside / self.step) * self.step
 
     def rounded(self, value: float) -> float:
-        """The legal value near `value` that people can read: 192 MB for 199352 kB, 2.5 for 2.459988.
+        """The legal value near `value` that is readable: 192 MB for 199352 kB, 2.5 for 2.459988.
 
         Steps are powers of two where the unit counts bytes, else 1, 2 or 5 times a power of ten; none is coarser than
         the domain's share there, of which there are `steps`.
@@ -164,7 +164,7 @@ class Knob:
 
     @classmethod
     def covariate(cls, name: str, values: Iterable[Value]) -> Knob:
-        """A fixed one over what was measured. Raises ValueError for fewer than two distinct values."""
+        """A fixed setting over the measured values. Raises ValueError for fewer than two distinct values."""
         return cls(name, domain_of(name, values), "fixed")
 
 
@@ -235,7 +235,7 @@ class Configuration(Mapping[str, Value]):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a rule does not let a configuration pass; `code` is stable, `message` carries the values."""
+    """The reason why a rule refuses a configuration; `code` is stable, `message` carries the values."""
 
     code: str
     message: str
@@ -246,9 +246,9 @@ Rule = Callable[[Configuration], Refusal | None]
 
 @runtime_checkable
 class Bound(Protocol):
-    """A rule that bounds a sum over several settings, and says how to get below it.
+    """A rule that bounds a sum over several settings, and gives the way to get below it.
 
-    `names` are the settings that the sum reads. `least` are values of some of them: on the way from there to any
+    `names` are the settings on which the sum depends. `least` are values of some of them: on the way from there to any
     configuration the sum never falls, so that what it allows is one piece of that way, from its beginning.
     """
 
@@ -317,8 +317,8 @@ class KnobSpace:
     def normalise(self, configuration: Mapping[str, Any]) -> Configuration:
         """This space's part of a configuration, in its order, integral floats as integers where the domain is integer.
 
-        Values outside a domain pass: what was observed is legal history. Raises InvalidConfiguration if a knob is
-        missing or its value has the wrong kind.
+        Values outside a domain are accepted: observed values are legal history. Raises InvalidConfiguration if a knob
+        is missing or its value has the wrong kind.
         """
         missing = [n for n in self.names if n not in configuration]
         if missing:
@@ -326,7 +326,9 @@ class KnobSpace:
         return Configuration({k.name: _kind(k, value_of(k.name, configuration[k.name])) for k in self.knobs})
 
     def parse(self, configuration: Mapping[str, Any]) -> Configuration:
-        """A configuration to be *proposed*: complete, nothing unknown, each value inside its domain, each rule kept."""
+        """A configuration to be *proposed*: complete, without unknown settings, each value inside its domain, and
+        allowed by each rule.
+        """
         unknown = [n for n in configuration if n not in self]
         if unknown:
             raise InvalidConfiguration(

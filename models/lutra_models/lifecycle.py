@@ -1,4 +1,4 @@
-"""The life cycles of a recommendation, a session and a model version: their states, and which one may follow which."""
+"""The life cycles of a recommendation, a session and a model version: their states, and the allowed transitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lutra_models.errors import IllegalTransition
 
 
 class RecommendationState(StrEnum):
-    """`observing` waits for windows of the active settings; `unneeded` found nothing that is worth changing."""
+    """`observing` waits for windows of the active settings; `unneeded` found nothing worth changing."""
 
     OBSERVING = "observing"
     COMPUTING = "computing"
@@ -39,7 +39,7 @@ class RecommendationKind(StrEnum):
 
 
 class Origin(StrEnum):
-    """Which step proposed a configuration: one of the search, one of a session's end, or an operator."""
+    """The step that proposed a configuration: one of the search, one of a session's end, or an operator."""
 
     CURRENT = "current"
     RULE_BASED = "rule_based"
@@ -63,7 +63,7 @@ class Origin(StrEnum):
 
 class SessionState(StrEnum):
     """`settled`: nothing is worth changing, and it looks again once something has changed; `undone`: it was completed,
-    and what it ended on is active no longer.
+    and its final configuration is no longer active.
     """
 
     RUNNING = "running"
@@ -75,7 +75,7 @@ class SessionState(StrEnum):
 
 
 class ModelState(StrEnum):
-    """Of all model versions one is the champion: what serves. A retired one may become it again."""
+    """Exactly one model version is the champion, which serves. A retired version may become it again."""
 
     CANDIDATE = "candidate"
     CHAMPION = "champion"
@@ -131,7 +131,7 @@ def advance_session(state: SessionState, to: SessionState) -> SessionState:
 
 
 Until = Literal["computed", "decided", "applied", "measured", "ended"]
-"""How far a recommendation comes: what a program waits for."""
+"""The progress of a recommendation for which a program waits."""
 
 NOT_COMPUTED = (RecommendationState.OBSERVING, RecommendationState.COMPUTING)
 _BEFORE: Mapping[Until, tuple[RecommendationState, ...]] = {

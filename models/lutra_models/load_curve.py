@@ -19,7 +19,9 @@ A_COLUMN = 5
 
 @dataclass(frozen=True)
 class Curve:
-    """A line from the logarithm `origin` of a rate on, and a parabola from each of `begins` on; without a line none."""
+    """A line from the logarithm `origin` of a rate on, and a parabola from each of `begins` on; without a line, there
+    is no parabola.
+    """
 
     origin: float
     line: bool

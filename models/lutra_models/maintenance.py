@@ -1,4 +1,6 @@
-"""Maintenance windows: when a server may be restarted. Weekly, in a time zone of their own. And durations as text."""
+"""Maintenance windows: the times at which a server may be restarted. Weekly, in a time zone of their own. Also
+durations as text.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ def following(windows: Iterable[MaintenanceWindow], now: datetime) -> Interval |
 
 
 def closed(windows: Iterable[MaintenanceWindow], now: datetime) -> str | None:
-    """Why nothing may be restarted at `now`, in words; None if it may."""
+    """The reason why nothing may be restarted at `now`, in words; None if it may."""
     windows = tuple(windows)
     if not windows:
         return "no maintenance window is set"

@@ -18,23 +18,23 @@ TAKEN = "host.taken_share"
 """The share by which others slowed the server, as its agent sees it."""
 MOST_TAKEN = 0.99
 NOW = "_now"
-"""Ends the name of a gauge's last value in a window, whose mean has the gauge's own name."""
+"""The suffix for a gauge's last value in a window; its mean has the gauge's own name."""
 LONGEST_TEXT = 200
-"""Characters of a name that a window brings."""
+"""The maximum number of characters of a name in a window."""
 MOST_TEXTS = 50
-"""Names that a window brings."""
+"""The maximum number of names in a window."""
 
 
 def one_line(text: str) -> str:
-    """Of a text from a database: what a terminal might obey, or that turns the writing, becomes `?`; at most 200
-    characters.
+    """A text from a database, in which characters that a terminal might obey, or that reverse the writing, become `?`;
+    at most 200 characters.
     """
     told = printable(text[: LONGEST_TEXT + 1])
     return told if len(told) <= LONGEST_TEXT else f"{told[: LONGEST_TEXT - 1]}…"
 
 
 def bounded(texts: Mapping[str, str]) -> dict[str, str]:
-    """The first 50, each one line."""
+    """The first 50 names, each on one line."""
     return {name: one_line(text) for name, text in list(texts.items())[:MOST_TEXTS]}
 
 
@@ -49,7 +49,7 @@ class Metric:
 QPS = Metric("qps", "statements per second")
 TPS = Metric("tps", "transactions per second")
 TPS_LOW = Metric("tps_low", "transactions per second")
-"""The tenth percentile of a window's seconds: what can be relied on inside it."""
+"""The tenth percentile of a window's seconds: its reliable level."""
 P99 = Metric("p99_ms", "milliseconds")
 MEASURED = (QPS, TPS, TPS_LOW, P99)
 LARGEST_READING = 1e18
@@ -60,9 +60,9 @@ BETTER: Mapping[str, Goal] = {
     TPS.name: "maximize",
     TPS_LOW.name: "maximize",
 }
-"""Of the metrics that Lutra measures itself, which way is better."""
+"""The direction of improvement of the metrics that Lutra measures itself."""
 TARGETS = (P99, QPS)
-"""The metrics that every recommendation predicts where the history has them."""
+"""The metrics that every recommendation predicts if the history has them."""
 
 
 @dataclass(frozen=True)

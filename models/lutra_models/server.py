@@ -1,6 +1,6 @@
 """One live server: its settings as it reports them, its host, and the operator's policy.
 
-These are the catalogue's inputs. They hold text as the server printed it; the catalogue parses it once.
+These are the catalogue's inputs. They contain text as the server printed it; the catalogue parses it once.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ LARGEST_BYTES = 2**64
 MOST_CORES = 1e6
 LONGEST_FACT = 100
 MARGIN = 1 / 16
-"""The share of the memory that stays free beside the server and all others."""
+"""The share of the memory that stays free in addition to the server and all other programs."""
 LEAST_USABLE = 1 / 16
-"""Formulas count on this share of the memory at least, however much others hold."""
+"""Formulas assume at least this share of the memory, however much others use."""
 LIMITS = ("shm_bytes", "open_files", "tasks", "write_iops")
 """Facts of a `Host` that bound a server beside its memory."""
 STAND_FOR = {"memory_pages": "transparent_hugepage.enabled", "allocator": "server.allocator"}
@@ -73,9 +73,9 @@ class Host:
     kernel: str | None = None
     """`6.18`."""
     allocator: str | None = None
-    """From which library the server has its memory, by name."""
+    """The name of the library from which the server takes its memory."""
     file_system: str | None = None
-    """That of the data, by its name."""
+    """The file system of the data, by its name."""
     device: str | None = None
     """The kind of the data's disk: `nvme`, `network` …"""
     memory_pages: str | None = None
@@ -83,8 +83,9 @@ class Host:
     machine: str | None = None
     """The firmware's name of the machine; in some clouds the instance type."""
     others_bytes: int | None = None
-    """Of the memory, the most that others held in the windows seen, the kernel among them: the server cannot have it.
-    None if the server's process, or the memory of its host, is not seen."""
+    """The most memory that others, including the kernel, used in the observed windows: the server cannot have it. None
+    if the server's process, or the memory of its host, is not visible.
+    """
     resident_bytes: int | None = None
     """The memory of the server's own processes now; shared memory is counted once."""
     shm_bytes: int | None = None
@@ -98,7 +99,7 @@ class Host:
 
     @property
     def usable_bytes(self) -> int:
-        """The memory less what others hold: what formulas divide among the settings."""
+        """The memory less the part that others use: formulas divide it among the settings."""
         left = self.memory_bytes - (self.others_bytes or 0)
         return max(left, int(self.memory_bytes * LEAST_USABLE), 1)
 
@@ -159,12 +160,12 @@ class Server:
 
 @dataclass(frozen=True)
 class Policy:
-    """The operator's policy. Texts are parsed by the catalogue, so that "4GB" is as good as 524288.
+    """The operator's policy. Texts are parsed by the catalogue, so that "4GB" and 524288 are equivalent.
 
-    `pins` keep a setting at a value; `ranges` narrow where to search; `movable` (None: every one of the catalogue's
+    `pins` keep a setting at a value; `ranges` narrow the searched range; `movable` (None: every one of the catalogue's
     tunable settings) chooses which may move. `restart` admits settings that need one. `durability` admits settings that
-    can lose committed data, `host` those of the machine, which concern all that runs there. `memory_fraction` of the
-    host's memory is the memory limit, and `memory_count` says what is held against it.
+    can lose committed data, `host` those of the machine, which affect everything that runs there. `memory_fraction` of
+    the host's memory is the memory limit, and `memory_count` says which sum is compared with it.
     """
 
     pins: Mapping[str, str | int | float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Student's t distribution for whole degrees of freedom, as far as an interval needs it."""
+"""Student's t distribution for whole degrees of freedom, as needed for an interval."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 def probability(t: float, freedom: int) -> float:
-    """The chance that |T| stays below `t`, by Abramowitz & Stegun 26.7.3 and 26.7.4."""
+    """The probability that |T| stays below `t`, by Abramowitz & Stegun 26.7.3 and 26.7.4."""
     angle = math.atan(t / math.sqrt(freedom))
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = freedom % 2 == 1

@@ -40,7 +40,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]{0,12
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
 Text = Annotated[str, StringConstraints(max_length=1000)]
 Line = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(one_line)]
-"""Text from a database, without what a terminal might obey."""
+"""Text from a database, without characters that a terminal might obey."""
 
 
 def _reading(value: float) -> float:
@@ -67,7 +67,7 @@ def _is_empty(value: object) -> bool:
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_moment)]
-"""A point in time, in UTC whatever zone it was sent in."""
+"""A point in time, converted to UTC from any zone."""
 Reading = Annotated[float, Field(strict=True, allow_inf_nan=False), AfterValidator(_reading)]
 SettingValue = Annotated[int, Field(strict=True)] | Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
 
@@ -103,7 +103,7 @@ class Rules(_Wire):
 
 
 class MustReach(_Wire):
-    """What a window has to come to so that it is worth its time: `value` of `metric`, or better by `goal`."""
+    """The reading that a window has to reach to be worth its time: `value` of `metric`, or better by `goal`."""
 
     metric: Name
     goal: Goal
@@ -111,7 +111,8 @@ class MustReach(_Wire):
 
 
 class EndedEarly(_Wire):
-    """A window of `planned_s` was ended before that, and has no value: whole, it would have read no better than this.
+    """A window of `planned_s` was ended before that, and has no value: the whole window would not have read better than
+    this.
 
     `bound` is of `metric`: at most this where more is better, else at least this.
     """

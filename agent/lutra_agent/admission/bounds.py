@@ -21,9 +21,9 @@ class Bounds:
 
     `windows` are the service's maintenance windows, `own_windows` those of the agent's file. `firing` are guards that
     fire, `unconfirmed` is the directive whose change is provisional. A change has `confirm_s` to be confirmed.
-    `baseline`: enough was measured before it to compare with. `durability`: settings may move that can
-    lose committed data. `driver`: the agent makes a lab's load itself. `by_catalogue`: a new value has to lie where the
-    catalogue searches.
+    `baseline`: enough was measured before it to compare with. `durability`: settings that can lose committed data may
+    move. `driver`: the agent makes a lab's load itself. `by_catalogue`: a new value has to lie in the catalogue's
+    range.
     """
 
     mode: Mode
@@ -46,6 +46,8 @@ class Bounds:
         return directive.measure and self.mode == "lab" and self.driver
 
     def closed(self, now: datetime) -> str | None:
-        """Why nothing may be restarted at `now`, in words: the service's windows and the file's have to be open."""
+        """The reason why nothing may be restarted at `now`, in words: the service's windows and the file's have to be
+        open.
+        """
         why = closed(self.own_windows, now) if self.own_windows else None
         return f"by the agent's own file {why}" if why else closed(self.windows, now)

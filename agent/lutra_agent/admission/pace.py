@@ -1,4 +1,4 @@
-"""How often a directive may change the server, and restart it: no service can keep it busy with changes alone."""
+"""The rate at which directives may change and restart the server: no service can keep it busy with changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Pace:
-    """The most within any hour. Undos by the agent itself are not counted and never wait."""
+    """The maximum within any hour. Undos by the agent itself are not counted and never wait."""
 
     changes: int = 60
     restarts: int = 6

@@ -1,6 +1,6 @@
-"""Configurations that this database ran under, from the agent's own disk: what a directive may lead back to.
+"""Configurations that this database ran under, from the agent's own disk, to which a directive may return.
 
-A directive with `rollback` or `restore` is accepted as one only as far as its values are found here.
+A directive with `rollback` or `restore` is accepted as such only as far as its values are found here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def remember(state: State, active: Active, lab: bool) -> None:
 
 
 def configurations(state: State, lab: bool) -> list[Active]:
-    """Newest first: the last-known-good, what was before each change, the baseline."""
+    """The configurations, newest first: the last-known-good, those before each change, the baseline."""
     before = [e["active"] for e in reversed(_history(state)) if lab or not e["lab"]]
     return [*snapshots(state, LAST_KNOWN_GOOD), *before, *snapshots(state, BASELINE)]
 
@@ -75,7 +75,7 @@ def restored(live: LiveSettings, changes: Sequence[Change], active: Active, name
 
 
 def values_of(live: LiveSettings, active: Active, names: Iterable[str] | None = None) -> dict[str, Value]:
-    """The values of a configuration, without those that this server takes no longer."""
+    """The values of a configuration, without those that this server no longer accepts."""
     found = {}
     for name in active if names is None else [n for n in names if n in active]:
         try:

@@ -1,4 +1,4 @@
-"""Preconditions of a directive before the first statement: every refusal is of the wire's closed set."""
+"""Preconditions of a directive before the first statement: every refusal is one of the wire's closed set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REMEDY = "agent.ranges = 'server' in the agent's own file allows every value tha
 
 
 def within_ranges(live: LiveSettings, changes: Iterable[Change], known: Sequence[Active]) -> None:
-    """Raises ApplyRefused. A range holds the value that is active now, and those of the configurations before."""
+    """Raises ApplyRefused. A range includes the active value, and those of earlier configurations."""
     references = [live.values, *(live.values.replace(values_of(live, active)) for active in known)]
     changes = tuple(changes)
     together = frozenset(c.name for c in changes)
@@ -68,7 +68,7 @@ def _inside(value: Value, domain: Domain) -> bool:
 
 @dataclass(frozen=True)
 class Plan:
-    """A directive that may be carried out: the parsed target and what differs from the live server.
+    """A directive that may be carried out: the parsed target and its differences from the live server.
 
     `returns`: an operator restores a configuration that the agent knows, and with it every setting that guardrails
     still watch.
@@ -95,7 +95,7 @@ class Plan:
 def make_plan(
     directive: Directive, live: LiveSettings, bounds: Bounds, now: datetime, past: PastConfigurations
 ) -> Plan:
-    """Everything that needs no further question to the server. Raises ApplyRefused."""
+    """The checks that need no further query of the server. Raises ApplyRefused."""
     _allowed(directive, live.server, bounds, now)
     plan = _parsed(directive, live, past)
     if not plan.returns:

@@ -1,1 +1,1 @@
-"""How a change is made, verified and undone."""
+"""The making, verification and undo of a change."""

@@ -1,4 +1,4 @@
-"""Makes a planned change active, and verifies that it is."""
+"""Makes a planned change active, and verifies it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Applier:
         """The values that a source rounded, in words; empty if none. Raises ApplyFailed, and the errors of
         `restarting`.
 
-        `restarting` is called before each restart. `preferred` are the steps to try first, where there are better ones
+        `restarting` is called before each restart. `preferred` are the steps to try first, if there are better ones
         than the plan's own.
         """
         own = [s for c in plan.changes for s in source_of(self._engine.sources, c.name).plan(c, plan.restart)]

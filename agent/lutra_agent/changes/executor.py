@@ -1,6 +1,6 @@
 """Executes a directive: check it, record it, apply it, verify it; and undo it when any of that fails.
 
-The change's record is on disk before the first statement. An agent that was killed finds there what is to be undone.
+The change's record is on disk before the first statement. An agent that was killed finds the change to undo there.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class DirectiveExecutor:
         self._changes = changes
 
     def execute(self, directive: Directive) -> Outcome:
-        """The real outcome, whatever a server, a file or an operator does. Raises Deferred."""
+        """The actual outcome, whatever a server, a file or an operator does. Raises Deferred."""
         changes = self._changes.load()
         if changes.in_hand is not None:
             raise Deferred(f"{changes.in_hand.directive} has not been undone yet")
@@ -98,7 +98,8 @@ class DirectiveExecutor:
         return self._change(directive, plan, before, preferred)
 
     def recover(self) -> Outcome | None:
-        """Undo what an earlier run of the agent, or an earlier attempt, left half done; None if nothing was.
+        """Undo a change that an earlier run of the agent, or an earlier attempt, left incomplete; None if there is
+        none.
 
         Raises DidNotStart, ApplyRefused and DatabaseUnavailable while the restore is impossible: try again.
         """
@@ -119,7 +120,7 @@ class DirectiveExecutor:
         return self._restore(change.names)
 
     def confirm(self, confirmation: Confirmation) -> None:
-        """From now on no lapse of time undoes the change. The next report has this outcome."""
+        """From now on, the change is not undone by a timeout. The next report has this outcome."""
         change = confirmation.change
         outcome = self._outcomes.make(change.directive, "confirmed", names=change.names, moves=change.words)
         self._changes.write(Confirmed(outcome, confirmation.at, confirmation.watch_until))

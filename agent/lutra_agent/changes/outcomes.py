@@ -1,4 +1,4 @@
-"""Outcomes of directives, made of what is active now."""
+"""Outcomes of directives, from the active settings."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Outcomes:
         confirm_s: float | None = None,
         moves: str = "",
     ) -> Outcome:
-        """`names` are the settings whose active values it has; the change is provisional for `confirm_s`. `moves` says
-        for the log what went from where to where.
+        """`names` are the settings whose active values it has; the change is provisional for `confirm_s`. `moves` is
+        the list of changes for the log.
         """
         now = self._clock.now()
         outcome = Outcome.model_validate(

@@ -1,4 +1,4 @@
-"""How snapshots are restored, in all their setting sources, with the server up or down."""
+"""The restore of snapshots, in all their setting sources, with the server up or down."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 def restore(engine: Engine, control: ServerControl, before: Snapshots, names: Sequence[str], restart: bool) -> None:
     """Restore the texts of `names` in the settings files and, with `restart`, their values; then verify them.
 
-    The sources beside the server's own come first, in the reverse order of a change: they are restored whether or not
-    the server answers, and it may read them at its start. If one cannot be restored, the others still are. A server
+    The sources other than the server's own come first, in the reverse order of a change: they are restored whether or
+    not the server answers, and it may read them at its start. If one cannot be restored, the others still are. A server
     that is down is started with the files' former lines of `names`. If it does not start, or without `names`, it is
     started with the whole former files. Raises DidNotStart, DatabaseUnavailable, and ApplyRefused, including when a
     restart would lose data or another server answers than that of the snapshots.
 
-    A settings file is written while the folder of the data has the name that it had when its bytes were taken.
+    A settings file is written only while the data folder has the name that it had when the bytes were saved.
     """
     _Restore(engine, control, whose_files_are_there(engine, before), list(names), restart).run()
 

@@ -50,7 +50,9 @@ def concerned(engine: Engine, snapshots: Snapshots, names: Sequence[str]) -> Sna
 
 
 def complete_baseline(state: State, before: Snapshots) -> None:
-    """Keep what was there before the agent's first change, in each source that the baseline does not have yet."""
+    """Keep the configuration from before the agent's first change, in each source that the baseline does not
+    have yet.
+    """
     baseline = stored_snapshots(state, BASELINE)
     if baseline is not None or state.load(BASELINE) is None:
         store_snapshots(state, BASELINE, {**before, **(baseline or {})})
@@ -71,7 +73,7 @@ def baseline_steps(
 ) -> list[Step]:
     """The changes as steps, with the baseline's own text for each setting whose baseline value is the wanted one.
 
-    So a setting that had no line in the baseline's file gets none.
+    A setting without a line in the baseline's file therefore gets none.
     """
     baseline = stored_snapshots(state, BASELINE)
     if baseline is None:

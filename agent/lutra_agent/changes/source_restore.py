@@ -1,4 +1,4 @@
-"""How the snapshot of one setting source is restored: by its steps, or by the bytes of its file."""
+"""The restore of one setting source's snapshot: by its steps, or by the bytes of its file."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class SourceRestore:
         return True
 
     def lines_or_all(self, up: bool) -> None:
-        """Restore what the file says of `names`; the whole file where there are none. Raises ApplyRefused."""
+        """Restore the file's content for `names`; the whole file if there are none. Raises ApplyRefused."""
         if self.file is None:
             return
         if self.names:
@@ -125,9 +125,9 @@ class SourceRestore:
 
 @dataclass(frozen=True)
 class FileRestore:
-    """How the file of a source is restored: by the lines of `names`, or byte by byte as it was `saved`.
+    """The two ways to restore the file of a source: by the lines of `names`, or byte by byte as it was `saved`.
 
-    Each raises ApplyRefused where the file cannot be written. `up`: the server runs.
+    Each raises ApplyRefused if the file cannot be written. `up`: the server runs.
     """
 
     backing: Backing
@@ -136,9 +136,9 @@ class FileRestore:
     names: list[str]
 
     def lines(self, up: bool) -> None:
-        """Restore what the file says of `names`, and leave the lines that others wrote there since.
+        """Restore the file's content for `names`, and keep the lines that others have written there since.
 
-        The whole file where it is gone, or is not the source's.
+        The whole file is restored if it is gone, or does not belong to the source.
         """
         now, held = self._now(), frozenset() if up else self.backing.held_while_down
         texts = {n: self.snapshot.texts[n] for n in self.names if n not in held}
@@ -153,8 +153,9 @@ class FileRestore:
             self._as_now(content).restore()
 
     def whole(self, up: bool) -> None:
-        """Restore the file byte by byte, and log which settings of others are lost: their names, as a text may be a
-        secret."""
+        """Restore the file byte by byte, and log the names of others' settings that are lost, but not their texts,
+        which may be secret.
+        """
         file = self._whole(up)
         found, wanted = self._says(self._now()), self._says(file.content)
         mine = self.names or self.snapshot.texts
@@ -168,7 +169,7 @@ class FileRestore:
         return self._now() == self._whole(up).content
 
     def moved(self) -> bool:
-        """Whether the server alone names a settings file, and another one than when the snapshot was taken.
+        """Whether the server alone names a settings file, and one other than when the snapshot was taken.
 
         If another server answers already, the change is taken out of the file into which it was written.
         """
@@ -180,9 +181,9 @@ class FileRestore:
         return named not in (None, path)
 
     def bytes_again(self) -> None:
-        """Restore the file's bytes where it says the same differently (another order, another time stamp).
+        """Restore the file's bytes if it has the same content in a different form (another order, another time stamp).
 
-        Where it lacks a restored text of `names`, the source had no room to write it and reported no error.
+        If it lacks a restored text of `names`, the source had no room to write it and reported no error.
         """
         now = self._now()
         if now is None or now == self.saved.content:

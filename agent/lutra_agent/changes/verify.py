@@ -1,4 +1,6 @@
-"""Whether the server runs as a change, or a restore, wanted it: by what it reports, not by what it was given."""
+"""The test whether the server runs as a change, or a restore, intended: by its reports, not by the values that it was
+given.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def settle_s(sources: Iterable[SettingSource]) -> float:
-    """Seconds until values that these sources were given are active, or are not."""
+    """The seconds until it is certain whether the values given to these sources are active."""
     return max((s.activation.settle_s for s in sources), default=0.0)
 
 
@@ -48,7 +50,7 @@ def differences_from_target(
 ) -> tuple[list[str], list[str]]:
     """The settings that are not active as requested, and those that a source has rounded, in words.
 
-    A value of 0 or below may ask the server for one of its own choice.
+    A value of 0 or below may let the server choose.
     """
     active = meet(server).values
     unmet, rounded = [], []
@@ -75,9 +77,10 @@ def differences_from_target(
 def verify_restored(
     engine: Engine, control: ServerControl, before: Snapshots, names: list[str], restart: bool, just_read: bool
 ) -> None:
-    """Raises ApplyRefused, naming what of `names` is not as in the snapshots; else the restore has ended.
+    """Raises ApplyRefused, which names the part of `names` that differs from the snapshots; otherwise the restore has
+    ended.
 
-    `restart`: settings that change with a restart alone have to be active too. `just_read`: the server has just been
+    `restart`: settings that change only with a restart have to be active as well. `just_read`: the server has just been
     given its texts, or has read them at its start, so a number that it rounded counts as restored.
     """
     unreadable = ""

@@ -1,4 +1,4 @@
-"""A snapshot out of another account's folder, as far as root may restore it.
+"""A snapshot from another account's folder, as far as root may restore it.
 
 That account chose every byte of it. Root writes only settings of the catalogue with it, into the settings file that the
 server, or the agent's own file, names: the other lines stay as they are, and so do the file's owner and mode.

@@ -1,4 +1,4 @@
-"""The agent's TOML file, parsed once into types. Every complaint names the file, the key and what it found there."""
+"""The agent's TOML file, parsed once into types. Every error names the file, the key and the value."""
 
 from __future__ import annotations
 

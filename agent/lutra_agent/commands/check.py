@@ -1,4 +1,4 @@
-"""`lutra-agent check`: what can I see, what may I change, what is missing."""
+"""`lutra-agent check`: what the agent sees, what it may change, and what is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lutra_agent.runtime.local_database import LocalDatabase
 
 @dataclass(frozen=True)
 class Examination:
-    """`complete`: the agent can do all that the configured mode allows, and the service takes its reports.
+    """`complete`: the agent can do everything that the configured mode allows, and the service accepts its reports.
 
     `movable` are the settings that the mode moves by default. Rights to the rest are not checked: a directive with such
     a setting is refused with the statement that is missing.
@@ -54,7 +54,7 @@ class Examination:
 
 
 def examine(config: Config) -> Examination:
-    """Raises DatabaseUnavailable and CollectionFailed: then there is nothing to examine."""
+    """Raises DatabaseUnavailable and CollectionFailed, because there is then nothing to examine."""
     clock = SystemClock()
     database = local_database(config, clock)
     try:

@@ -38,7 +38,7 @@ with_config: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 
 
 class NotJudged(click.ClickException):
-    """The look came to nothing, which a script must not take for a clean one."""
+    """The look failed, which a script must not mistake for a clean result."""
 
     exit_code = NOT_JUDGED
 
@@ -303,7 +303,7 @@ def configured(config_file: Path, quiet: bool = False) -> Config:
 
 
 class Shown(logging.Formatter):
-    """A database, or a service, chooses some of the words. `of` begins each line: whose agent writes."""
+    """Some of the words come from a database or a service. `of` begins each line, and names the writing agent."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(of)s%(name)s: %(message)s")
@@ -318,5 +318,5 @@ class Shown(logging.Formatter):
 
 
 def shown(text: str) -> str:
-    """`text` for a terminal, line by line, with nothing in it that would be a command of the terminal's."""
+    """`text` for a terminal, line by line, without characters that a terminal would interpret as commands."""
     return "\n".join(map(printable, text.split("\n")))

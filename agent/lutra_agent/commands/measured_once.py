@@ -20,7 +20,7 @@ TARGETS = ("qps", "tps")
 
 @dataclass(frozen=True)
 class MeasuredOnce:
-    """`targets` are in their metric's unit; `problems` say what could not be read."""
+    """`targets` are in their metric's unit; `problems` name what could not be read."""
 
     targets: Mapping[str, float] = field(default_factory=dict)
     problems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether the programs that the agent's file names are there, for `lutra-agent check`."""
+"""The test whether the programs that the agent's file names exist, for `lutra-agent check`."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ TRUST = (
 
 @dataclass(frozen=True)
 class ServiceAnswer:
-    """In words, and what is to be done where the agent cannot report there; empty if it can."""
+    """The problem in words, with the remedy, if the agent cannot report there; empty if it can."""
 
     said: str
     remedy: str = ""
 
 
 def ask_service(config: ServiceConfig) -> ServiceAnswer:
-    """Whatever is wrong with the service does not end the check of the database."""
+    """Problems with the service do not end the check of the database."""
     try:
         transport = Transport(config, config.token())
     except ConfigError as error:

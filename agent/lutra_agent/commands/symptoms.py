@@ -1,4 +1,6 @@
-"""`lutra-agent symptoms`: what the server shows just now, and which settings would cure it. Changes nothing."""
+"""`lutra-agent symptoms`: the current symptoms of the server, and the settings that would cure them. Changes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def report(found: Diagnosis, config: Config, now: datetime) -> dict[str, Any]:
 
 
 def looked(config: Config, seconds: float, as_json: bool, junit_file: Path | None, threshold: str) -> int:
-    """Look, print the list, and say how it went: the command's exit status.
+    """Look, and print the list. Returns the command's exit status.
 
     Raises DatabaseUnavailable and CollectionFailed.
     """

@@ -19,7 +19,7 @@ SENT_S = 30.0
 
 @dataclass(frozen=True)
 class SessionRequest:
-    """What the session is asked for; `metric` is one of GOALS."""
+    """The options of the session; `metric` is one of GOALS."""
 
     metric: str
     trials: int
@@ -27,9 +27,9 @@ class SessionRequest:
     seed: int
     limits: tuple[Mapping[str, Any], ...] = ()
     max_changes: int | None = None
-    """The most settings that may change; None for any."""
+    """The maximum number of settings that may change; None for any."""
     loads: Mapping[str, float] = field(default_factory=dict)
-    """By name, the weights of the loads that each trial is measured under; none for the driver's own load."""
+    """The weights of the loads under which each trial is measured, by name; empty for the driver's own load."""
     aim: str = "weighted"
 
     def body(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _bound(trial: Mapping[str, Any]) -> str:
 
 
 def figures(measured: Mapping[str, Any], load: str = "") -> str:
-    """`load` is the end of the targets' names where they were measured under one of several loads."""
+    """`load` is the suffix of the targets' names if they were measured under one of several loads."""
     return "  ".join(f"{m} {measured[m + load]:,.2f}" for m in ("qps", "tps", "p99_ms") if m + load in measured)
 
 

@@ -1,4 +1,4 @@
-"""A table of a TOML file becomes a dataclass. A complaint names the key, what it found there and the way out."""
+"""A table of a TOML file becomes a dataclass. An error names the key, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXPECTED = {
 
 
 class Section:
-    """A dataclass that `read` makes of a table: its fields are the keys, their annotations what each may hold.
+    """A dataclass that `read` makes of a table: its fields are the keys, their annotations the allowed values.
 
     Text is not read as a number, nor 1 as true, and a dataclass of the core in a section is read as strictly.
     """

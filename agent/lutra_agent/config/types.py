@@ -77,7 +77,8 @@ OneGuard = Annotated[Guardrail | None, BeforeValidator(_completed)]
 
 @dataclass(frozen=True)
 class ServiceConfig(Section):
-    """Where reports go. The token is read when it is needed: `check`, `rollback` and `pause` work without one.
+    """The destination of reports. The token is read when it is needed: `check`, `rollback` and `pause` work without
+    one.
 
     `ca_file`: the authority that signed the service's certificate, in place of those that the system trusts.
     """
@@ -90,7 +91,8 @@ class ServiceConfig(Section):
     def token(self) -> str:
         """From the environment, else from `token_file`. Raises ConfigError if neither gives one.
 
-        A text that no header can hold is refused here: what would send it names it whole in its complaint.
+        A text that does not fit into a header is refused here, because the HTTP library would show all of it in its
+        error.
         """
         given = os.environ.get(TOKEN_VARIABLE, "").strip()
         text = given or secret(self.token_file)
@@ -108,7 +110,7 @@ class ServiceConfig(Section):
 
 @dataclass(frozen=True)
 class DatabaseConfig(Section):
-    """How to reach the database. Without `password_file` the engine's own means apply: its environment or its file.
+    """The address of the database. Without `password_file` the engine's own sources apply: its environment or its file.
 
     An engine family adds its own keys in a dataclass of its own, which is one of these. `tls_ca`: a connection over the
     network is encrypted, and the server proves its name by this authority (`tls_verify` "ca": only that its certificate
@@ -132,7 +134,7 @@ class DatabaseConfig(Section):
 
     @property
     def by_socket(self) -> bool:
-        """A folder or a file of this host, which only who may write there can take."""
+        """A folder or a file of this host, which only an account with write access there can occupy."""
         return self.host == "" or self.host.startswith("/")
 
     @property
@@ -150,11 +152,12 @@ class DatabaseConfig(Section):
 
 @dataclass(frozen=True)
 class AgentConfig(Section):
-    """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit,
-    held against what can really be `memory_count` "in_use" at once, or against the "worst_case", all full at once.
-    `durability`: settings may move that can lose committed data. `ranges` "catalogue": a new value lies where the
-    catalogue searches; "server": wherever the server takes it. Outside a lab `changes_per_hour` are the most.
-    Without `names` no name of a table, role, slot or host of the database's leaves the agent.
+    """`mode` is the strongest mode in which the agent ever works. `memory_fraction` of the host's memory is its own
+    limit, compared with the memory that can really be `memory_count` "in_use" at once, or against the "worst_case",
+    with everything full at once. `durability`: settings that can lose committed data may move. `ranges` "catalogue": a
+    new value lies in the catalogue's range; "server": anywhere in the server's own range. Outside a lab
+    `changes_per_hour` are the most. Without `names` no name of a table, role, slot or host of the database's leaves the
+    agent.
 
     Windows after a change are warm-up: `warmup_windows` of them, and for `restart_warmup_s` after a restart, which
     leaves the caches cold.
@@ -174,15 +177,15 @@ class AgentConfig(Section):
     names: bool = True
 
     def warm_up(self, restarted: bool) -> int:
-        """How many windows after a change are left out."""
+        """The number of windows after a change that are left out."""
         return max(self.warmup_windows, ceil(self.restart_warmup_s / self.interval_s) if restarted else 0)
 
 
 @dataclass(frozen=True)
 class RestartConfig(Section):
-    """How to restart, and how to start a server that is down: argument lists, run without a shell.
+    """The commands that restart a server and start one that is down: argument lists, run without a shell.
 
-    Outside a lab directives restart it at most `per_hour` times, and within `maintenance_windows` where there are any.
+    Outside a lab directives restart it at most `per_hour` times, and within `maintenance_windows` if there are any.
     """
 
     command: Argv = ()
@@ -230,8 +233,8 @@ class GuardConfig(Section):
 
 @dataclass(frozen=True)
 class HostConfig(Section):
-    """`settings`: those of this host's kernel may move, which concern all that runs here. `helper` writes them, as
-    root; it is run without a shell.
+    """`settings`: those of this host's kernel, which affect everything that runs here, may move. `helper` writes them,
+    as root; it is run without a shell.
     """
 
     settings: bool = False
@@ -249,7 +252,9 @@ def _moment(text: object) -> datetime:
 
 @dataclass(frozen=True)
 class AcceptedConfig(Section):
-    """The risk of a finding, taken for a reason and for a time. Where `kind` is given, a worse one counts again."""
+    """The risk of a finding, accepted with a reason and for a limited time. If `kind` is given, a worse finding counts
+    again.
+    """
 
     because: Annotated[str, required("why the risk is taken")]
     until: Annotated[AwareDatetime, BeforeValidator(_moment), required("a day such as 2027-03-31")]

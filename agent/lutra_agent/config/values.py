@@ -1,5 +1,5 @@
-"""The allowed values of keys in the agent's file. A complaint about a value does not begin with the key: `section`
-names it.
+"""The allowed values of keys in the agent's file. An error about a value does not begin with the key: `section` names
+it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def a_list_of(what: str) -> BeforeValidator:
 
 
 def required(hint: str) -> Any:
-    """The complaint about a missing key that is required."""
+    """The error about a missing key that is required."""
     return Field(description=hint)
 
 

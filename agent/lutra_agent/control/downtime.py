@@ -1,4 +1,4 @@
-"""Why a server is down: whether somebody shut it down, or it crashed, or the agent's own command left it so.
+"""The reason why a server is down: somebody shut it down, it crashed, or the agent's own command failed.
 
 The last state of the server is on disk: an agent that starts while the server is down can report it.
 """
@@ -22,17 +22,17 @@ from lutra_agent.state.store import State
 
 DOCUMENT = "server"
 MANAGERS = ("pacemakerd",)
-"""They manage servers of any kind."""
+"""Programs that manage servers of any kind."""
 SYSTEMCTL = "systemctl"
 MOST_OF_LOG = 16 << 20
-"""Bytes that are read of what a server has logged since a command."""
+"""The number of bytes that are read of a server's log since a command."""
 LEFT_DOWN = "the agent does not start it"
 
 
 class Seen(BaseModel):
-    """`running` and `listening` were there while the server was up; `starts` are times of files, `log_bytes` is the
-    length of the log. `ours`: a command of the agent's own began to start or to restart the server, and nobody has seen
-    it up since.
+    """`running` and `listening` existed while the server was up; `starts` are times of files, `log_bytes` is the length
+    of the log. `ours`: a command of the agent's own began to start or to restart the server, which has not been seen up
+    since.
     """
 
     running: Annotated[tuple[Path, ...], Field(max_length=10)] = ()
@@ -65,13 +65,13 @@ class Seen(BaseModel):
             return False
 
     def at_command(self) -> Seen:
-        """The same as a command of the agent's own begins."""
+        """The same traces when the agent's own command begins."""
         starts = {path: _written(path) for path in self.starts}
         return self.model_copy(update={"ours": True, "starts": starts, "log_bytes": _length(self.log)})
 
 
 class Downtime:
-    """`config` names the unit that runs the server, where its commands are systemctl's."""
+    """`config` names the unit that runs the server, if its commands are systemctl's."""
 
     def __init__(self, config: RestartConfig, health: Health, state: State | None) -> None:
         self._unit = _unit(config.start_command) or _unit(config.command)
@@ -92,7 +92,9 @@ class Downtime:
         self._keep(Seen(running=running, listening=listening, starts=starts, log=traces.log, ready=traces.ready))
 
     def commanded(self) -> None:
-        """A command of the agent's own comes next: until the server is seen up again, that is why it is down."""
+        """The agent's own command follows: until the server is seen up again, that command is the reason why it is
+        down.
+        """
         seen = self._last() or Seen()
         self._keep(seen.at_command())
 
@@ -100,7 +102,7 @@ class Downtime:
         """The reason why the server is held down, in words; empty if it crashed, or does not start with its settings.
 
         If a shutdown cannot be distinguished from a crash, a server that has been up since the agent's own last command
-        counts as shut down: to start it could make it a second primary.
+        counts as shut down: starting it could create a second primary.
         """
         seen = self._last()
         ours = seen is not None and seen.ours
@@ -120,7 +122,7 @@ class Downtime:
 
     @property
     def manager(self) -> str:
-        """The program that decides whether the server runs, where one runs on this host."""
+        """The program that decides whether the server runs, if there is one on this host."""
         names = (*self._health.managers, *MANAGERS)
         return next((name for process in psutil.process_iter() if (name := _called(process, names))), "")
 

@@ -1,4 +1,4 @@
-"""How far a restore has come: what was done to the server since its settings file was restored."""
+"""The progress of a restore: the actions on the server since its settings file was restored."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lutra_agent.state.snapshot import Progress
 
 
 class RestoreProgress:
-    """As this object knows it."""
+    """The progress as this object knows it."""
 
     def __init__(self) -> None:
         self._stage: Progress | None = None
@@ -26,7 +26,7 @@ class RestoreProgress:
         return self._stage
 
     def note(self, stage: Progress | None) -> None:
-        """None: another restore begins."""
+        """None means that another restore begins."""
         self._stage = stage
 
     def end(self) -> None:

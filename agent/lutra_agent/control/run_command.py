@@ -20,8 +20,8 @@ _left: list[subprocess.Popen[bytes]] = []
 def run_command(command: Sequence[str], timeout_s: float, secrets: Collection[str] = ()) -> tuple[int | str, str]:
     """Exit status and the end of the output. The command's environment lacks the agent's token and `secrets`.
 
-    Output goes to a file: a server that inherits a pipe would keep it open for ever. Nothing is run while an earlier
-    command lives that did not end in time and could not be killed: two would restart a server at once.
+    Output goes to a file: a server that inherits a pipe would keep it open forever. Nothing is run while an earlier
+    command that could not be killed is still running: two would restart a server at once.
     """
     _left[:] = [process for process in _left if process.poll() is None]
     if _left:

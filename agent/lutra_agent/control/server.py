@@ -29,8 +29,8 @@ from lutra_agent.state.store import State
 def works_in(folder: Path, programs: Collection[str]) -> bool:
     """Whether a process of one of `programs` has its working directory here.
 
-    A server goes into its data folder before it recovers what lies there; it listens, and may show its number, only
-    after that. A process into which this account may not look counts as none.
+    A server enters its data folder before it recovers the data; it listens, and may show its number, only after that. A
+    process into which this account may not look counts as none.
     """
     return any(_is(process, folder.resolve(), programs) for process in psutil.process_iter())
 
@@ -98,7 +98,7 @@ class ServerControl:
             raise HeldDown("the agent is paused: it starts and restarts no server")
 
     def require_not_held(self) -> None:
-        """Of a server that is down. Raises HeldDown if the agent is paused, or the server was shut down."""
+        """Start a server that is down. Raises HeldDown if the agent is paused, or the server was shut down."""
         self.require_not_paused()
         if not self._by_operator and (why := self._downtime.held_down()):
             raise HeldDown(why)
@@ -108,7 +108,7 @@ class ServerControl:
         self._downtime.seen_up()
 
     def up(self) -> bool:
-        """Raises LoginRefused if the server runs and does not let the agent in: it is not to be started."""
+        """Raises LoginRefused if the server runs and refuses the agent's login: it must not be started."""
         try:
             self._health.ping()
         except LoginRefused:

@@ -36,7 +36,7 @@ DRIVERS: tuple[tuple[str, Build], ...] = (
 
 
 def kinds() -> dict[str, Build]:
-    """How each kind is built: our own, and those that other installed packages bring."""
+    """The builder of each kind: Lutra's own, and those that other installed packages add."""
     return dict(extensions.extended(DRIVERS, extensions.DRIVERS, lambda driver: driver[0]))
 
 

@@ -21,9 +21,10 @@ def nothing() -> None:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What the clients saw in a window: qps and tps per second, latencies in ms; `statement` names what was run.
+    """The clients' readings in a window: qps and tps per second, latencies in ms; `statement` names the load.
 
-    Where the window was `ended` early there are no metrics: those of its begin are not those of the whole one.
+    Where the window was `ended` early there are no metrics, because those of its start are not those of the whole
+    window.
     """
 
     window_start: datetime
@@ -43,7 +44,7 @@ class Driver(Protocol):
     def name(self) -> str: ...
 
     def context(self) -> dict[str, Value]:
-        """The circumstances of its figures beside the settings: clients, scale, rate, …"""
+        """The circumstances of its figures other than the settings: clients, scale, rate, …"""
         ...
 
     def run(

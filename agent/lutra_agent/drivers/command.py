@@ -33,10 +33,10 @@ from lutra_agent.errors import DriverFailed
 NAME: TypeAdapter[str] = TypeAdapter(Name)
 AS_A_LIST = "a list such as ['./load.py', '--clients', '8']"
 SHORTEST_S, LONGEST_S = 1e-3, 86_400
-"""A part of a window lasts at least, and at most, so long."""
+"""The least and the greatest length of a part of a window."""
 """The largest number that is a reading."""
 TOLERANCE_S = 1.0
-"""A clock that a command read its window from may be so far off; a window never ends after the run."""
+"""The tolerated error of the clock from which a command reads its window; a window never ends after the run."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Options(Section):
 
 
 class Command:
-    """The command learns where and how long from LUTRA_HOST, _PORT, _USER, _DBNAME, _WARMUP_S and _DURATION_S.
+    """The command gets the address and the times from LUTRA_HOST, _PORT, _USER, _DBNAME, _WARMUP_S and _DURATION_S.
 
     It finds a password in `password_variable`, as the engine's own clients do.
     """
@@ -124,7 +124,9 @@ def _watch(level: Level, span: Span) -> Watch | None:
 
 
 def progress(stdout: str, metric: str) -> Progress | None:
-    """What the lines say of the window's parts so far; None if they say nothing of the metric, or contradict."""
+    """The readings of the window's parts so far, from the lines; None if the lines lack the metric, or contradict each
+    other.
+    """
     readings, lengths = [], set()
     for line in stdout.splitlines(keepends=True):
         printed = _object(line) if line.startswith("{") and line.endswith("\n") else None

@@ -1,4 +1,4 @@
-"""A window that is watched while it lasts, and ends early once it cannot come to what its trial must reach."""
+"""A window that is watched while it lasts, and ends early once it cannot reach the reading that its trial needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lutra_models.ending import Level, ended
 from lutra_models.wire import EndedEarly
 
 MOST = 1e18
-"""No load does more: a report holds no larger number."""
+"""No load does more: a report cannot contain a larger number."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Progress:
 
 
 Printed = Callable[[str, str], Progress | None]
-"""From what a load generator printed so far, on its output and for errors; None if that says nothing."""
+"""Reads the output that a load generator has printed so far, errors included; None if it contains no reading."""
 
 
 class Watch:
-    """Is asked again and again whether a window of `planned_s` is over."""
+    """Decides repeatedly whether a window of `planned_s` is over."""
 
     def __init__(self, level: Level, planned_s: float, printed: Printed) -> None:
         self._level = level

@@ -240,7 +240,7 @@ def summary(latencies: Latencies) -> dict[str, float]:
 def parse_log(
     lines: Iterable[str], start_s: float, end_s: float, seconds: Counter[int] | None = None
 ) -> tuple[Latencies, int]:
-    """The latencies of transactions that ended within `[start_s, end_s)`, and how many failed or were skipped there.
+    """The latencies of transactions that ended within `[start_s, end_s)`, and the number of failed or skipped ones.
 
     `seconds` counts the transactions that ended in each second of it.
 

@@ -20,7 +20,7 @@ LOOK_S = 1.0
 """The time between two looks at what a program printed inside its window."""
 State = Literal["early", "ended", "over", "late"]
 Over = Callable[[str, str], bool]
-"""Whether the window is over already, by what was printed so far on the output and for errors."""
+"""Whether the window is already over, according to the output and errors printed so far."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from lutra_models.metrics import TPS_LOW
 
 MOST_INTERVALS = 600
-"""A long run prints fewer, longer ones."""
+"""A long run prints fewer and longer intervals."""
 _ENOUGH = 10
 _TENTH = 0.1
 _SYSBENCH = re.compile(r"^\[ (\d+)s \] .*?\btps: (?P<tps>[\d.]+) qps: (?P<qps>[\d.]+) .*\n", re.MULTILINE)

@@ -31,7 +31,7 @@ DEFAULT_USERS = ("", "default")
 class Options(Section):
     """`clients` write and read values of `data_size` bytes under `keys` names, each `pipeline` commands at a time.
 
-    Of the clients, the share `writes` writes and the others read.
+    The share `writes` of the clients writes, and the others read.
     """
 
     kind: str

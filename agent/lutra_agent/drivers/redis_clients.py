@@ -1,4 +1,5 @@
-"""Runs a server's own load generator for writes and for reads side by side, and prints what its clients saw as JSON.
+"""Runs a server's own load generator for writes and for reads side by side, and prints the readings of its clients as
+JSON.
 
 `python -m lutra_agent.drivers.redis_clients SECONDS WARMUP_S TEST=CLIENTS[,TEST=CLIENTS] PROGRAM ARGUMENT…`
 
@@ -77,7 +78,7 @@ def measured(
 
 
 def parsed(text: str) -> dict[str, float] | None:
-    """qps, mean_ms and p99_ms of the last line; None if it is no line of figures."""
+    """qps, mean_ms and p99_ms of the last line; None if it is not a line of figures."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     try:
         row = list(csv.DictReader(lines))[-1]

@@ -98,7 +98,7 @@ class Sysbench:
         return Measurement(utc(start_s), utc(end_s), metrics, of, self.options.script)
 
     def prepare(self) -> None:
-        """Make and fill the tables. Raises DriverFailed."""
+        """Create and fill the tables. Raises DriverFailed."""
         self._sysbench("prepare", Span(0.0, 0.0, 3600.0), nothing, nothing)
 
     def cleanup(self) -> None:

@@ -15,7 +15,7 @@ FAMILIES = (POSTGRESQL, MYSQL, MARIADB, REDIS, VALKEY, PIKA)
 
 
 def families() -> tuple[Family, ...]:
-    """Our own, and those that other installed packages bring."""
+    """Lutra's own families, and those that other installed packages add."""
     return extensions.extended(FAMILIES, extensions.ENGINES, lambda family: family.name)
 
 
@@ -32,7 +32,7 @@ def family(name: str) -> Family:
 
 
 def named_by(address: str) -> tuple[Family, Addresses]:
-    """The family whose servers such an address names. Raises ConfigError where none does."""
+    """The family whose servers such an address names. Raises ConfigError if there is none."""
     own = [(f, f.addresses) for f in families() if f.addresses is not None]
     for found, addresses in own:
         if address.startswith(addresses.prefixes):

@@ -1,4 +1,4 @@
-"""Whose files are touched with whose rights. Root puts its own aside in folders that belong to another account.
+"""The rights with which files are accessed. Root gives up its own rights in folders that belong to another account.
 
 The owner of a folder can put a link, a pipe or another account's file there; with the owner's own rights, these lead
 only to places that the owner could reach anyway.
@@ -41,9 +41,9 @@ def _is_kept_by(owner: int, status: os.stat_result) -> bool:
 
 @contextmanager
 def acting_for(folder: Path) -> Iterator[None]:
-    """With the rights of the folder's owner where this process is root and the folder is another's.
+    """Runs with the rights of the folder's owner if this process is root and the folder belongs to another account.
 
-    The rights are the whole process's: for commands alone, which have one thread.
+    The rights apply to the whole process: only for commands, which have one thread.
     """
     if os.geteuid() != ROOT or not is_anothers(folder):
         yield

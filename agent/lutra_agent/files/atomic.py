@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 LONGEST = 16 << 20
-"""Of what the agent keeps in a file, in bytes."""
+"""The size limit of the agent's own files, in bytes."""
 
 NO_FILE_OF_OURS = (errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EISDIR, errno.ENXIO)
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-"""The disk accepts nothing, from any account."""
+"""The disk does not accept writes from any account."""
 
 log = logging.getLogger(__name__)
 
@@ -77,13 +77,13 @@ def opened_regular(path: Path) -> Iterator[BinaryIO]:
 
 
 def real(path: Path) -> Path:
-    """Where the links of a path lead."""
+    """The target of a path's links."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def pinned(path: Path) -> Iterator[Path]:
-    """Another path of the same file, in the folder that is there now, whatever takes its place meanwhile.
+    """Another path of the same file, in the current folder, whatever takes its place meanwhile.
 
     Raises OSError if there is no such folder.
     """
@@ -103,12 +103,12 @@ def made_in(folder: Path) -> tuple[int, int]:
 
 
 def is_read_only(folder: Path) -> bool:
-    """Whether no account may write there, whatever its rights."""
+    """Whether no account can write there, regardless of its rights."""
     return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def make_folder(path: Path) -> None:
-    """A folder for its owner alone, who is whom `made_in` says; one that is there already is left as it is."""
+    """A folder for its owner alone, who is whom `made_in` says; an existing one is left unchanged."""
     try:
         path.mkdir(parents=True, mode=0o700)
     except FileExistsError:
@@ -117,7 +117,7 @@ def make_folder(path: Path) -> None:
 
 
 def make_empty(path: Path) -> None:
-    """An empty file, whose `made_in` says; one that is there already is left as it is."""
+    """An empty file, whose `made_in` says; an existing one is left unchanged."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
@@ -150,7 +150,7 @@ def read_json(path: Path) -> Any:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what writes of JSON left behind whose process was killed before the rename."""
+    """Remove leftovers of JSON writes whose process was killed before the rename."""
     for path in folder.glob(".*.json.*"):
         path.unlink(missing_ok=True)
 

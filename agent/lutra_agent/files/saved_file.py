@@ -32,7 +32,7 @@ class SavedFile:
     for_folders_owner: bool = False
 
     def restore(self) -> None:
-        """Raises ApplyRefused if the disk does not take it."""
+        """Raises ApplyRefused if the disk does not accept it."""
         try:
             with acting_for(self.path.parent) if self.for_folders_owner else nullcontext():
                 self._restore()
@@ -57,7 +57,7 @@ class SavedFile:
 
 
 def save_file(path: Path | None) -> SavedFile | None:
-    """The file's bytes, where this account may read it and write them back; a file that is not there yet too."""
+    """The file's bytes, where this account may read it and write them back, even if the file does not exist yet."""
     if path is None or not os.access(path.parent, os.W_OK | os.X_OK):
         return None
     try:

@@ -17,7 +17,8 @@ log = logging.getLogger(__name__)
 def secret(path: Path | None) -> str | None:
     """The first line of a secret's file. Raises ConfigError if it cannot be read, or is not kept from others.
 
-    Links are followed, and a file of root's may be readable for others, with a warning: secrets are mounted so.
+    Links are followed, and a file of root's may be readable for others, with a warning, because secrets are mounted
+    like that.
     """
     if path is None:
         return None

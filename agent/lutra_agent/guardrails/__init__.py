@@ -1,1 +1,1 @@
-"""Whether the database still does well: windows judged by limits."""
+"""The health of the database: windows judged by limits."""

@@ -48,7 +48,7 @@ class Violation:
     since: datetime
     held_s: float
     why: str = ""
-    """In words, for a decision by more than the last reading."""
+    """The violation in words, for a decision based on more than the last reading."""
 
     @property
     def fires(self) -> bool:
@@ -84,7 +84,9 @@ def baseline(calm: Sequence[WindowReading]) -> dict[str, float]:
 
 
 def needed(guardrails: Mapping[GuardName, Guardrail], readings: Sequence[WindowReading]) -> list[WindowReading]:
-    """The newest of `readings`: as many as the longest hold time may need, with room for windows without a reading."""
+    """The newest of `readings`: the number that the longest hold time may need, with room for windows without a
+    reading.
+    """
     longest = 2 * max((r.hold_s for r in guardrails.values() if r.enabled), default=0.0)
     kept: list[WindowReading] = []
     held = 0.0

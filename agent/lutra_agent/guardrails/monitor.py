@@ -75,11 +75,11 @@ class GuardrailMonitor:
 
     @property
     def has_baseline(self) -> bool:
-        """Whether enough was measured that a change can be compared with it."""
+        """Whether there are enough measurements to compare a change with."""
         return len(self._calm) >= BASELINE_WINDOWS
 
     def observe(self, reading: WindowReading, measured: bool) -> Verdict:
-        """Take in one stretch of time. `measured`: it is a whole window, and no warm-up."""
+        """Take in one stretch of time. `measured`: it is a whole window, without a warm-up."""
         guardrails = self._guardrails()
         self._recent = needed(guardrails, [*self._recent, reading])
         change = self._watched(reading)
@@ -97,7 +97,9 @@ class GuardrailMonitor:
         return verdict
 
     def wait(self, seconds: float) -> None:
-        """The server was down on purpose for so long: no guard counts it, and no change's time runs."""
+        """The server was down on purpose for this time: guards do not count it, and the time limits of changes do not
+        run.
+        """
         watched = self._changes.load().watched
         if watched is not None and seconds > 0:
             self._changes.write_or_hold(Waited(watched.directive, seconds))

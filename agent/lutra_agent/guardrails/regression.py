@@ -13,7 +13,7 @@ from lutra_models.metrics import P99, Objective
 from lutra_agent.guardrails.evaluate import Violation, WindowReading
 
 WORSE = 1.1
-"""The ratio of p99 from which on a loss counts."""
+"""The ratio of p99 from which a loss counts."""
 TELL = 10
 """The number of windows from which a loss counts at 80 % certainty; before them it counts at 99 %."""
 CERTAIN = 0.8

@@ -17,7 +17,9 @@ log = logging.getLogger(__name__)
 
 
 class ServiceRules:
-    """`current` are the rules as the service has them; `guardrails` are what the agent's own file makes of these."""
+    """`current` are the rules as the service has them; `guardrails` are the same after the agent's own file has limited
+    them.
+    """
 
     def __init__(self, state: State, file: GuardConfig) -> None:
         self._state = state
@@ -37,7 +39,7 @@ class ServiceRules:
     def guardrails(self) -> dict[GuardName, Guardrail]:
         """Each guardrail: the file's, else the default, and stricter where the service's is.
 
-        Where the file lets the service loosen them, the service's guardrail counts as it is.
+        If the file lets the service loosen them, the service's guardrail counts unchanged.
         """
         floor, wanted = laid_over(self._file.guardrails), self.current.guardrails
         return laid_over(floor, wanted) if self._file.service_may_loosen else tightened(floor, wanted)

@@ -1,1 +1,1 @@
-"""HTTP with a bound on each exchange: the only room that makes requests."""
+"""HTTP with a bound on each exchange: the only package that makes requests."""

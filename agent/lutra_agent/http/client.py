@@ -1,4 +1,4 @@
-"""HTTP whose exchanges are bounded as a whole: in time, in bytes, and in what an answer's JSON may hold.
+"""HTTP whose exchanges are bounded as a whole: in time, in bytes, and in the values of an answer's JSON.
 
 The only module that makes requests. Headers of an answer may take HEADERS_BYTES; h11 ends at 100 KiB by itself.
 """
@@ -30,7 +30,7 @@ class HttpFailed(Exception):
 
 @dataclass(frozen=True)
 class Bound:
-    """The most that one exchange may take; `items` counts the values in an answer's JSON, about."""
+    """The limits of one exchange; `items` counts the values in an answer's JSON, about."""
 
     seconds: float
     size: int = 1 << 20
@@ -72,7 +72,7 @@ class Http(Protocol):
         ...
 
     def end(self) -> None:
-        """From another thread: what is open fails now, and so does whatever is asked later."""
+        """From another thread: the open exchange fails now, and so do all later ones."""
         ...
 
     def close(self) -> None: ...

@@ -35,18 +35,18 @@ class Budget:
         self._bytes = size
 
     def end(self) -> None:
-        """No exchange goes on or begins from now on."""
+        """From now on, no exchange continues or begins."""
         self._ended = True
 
     def left_s(self) -> float:
-        """Raises httpcore.ReadTimeout where no time is left."""
+        """Raises httpcore.ReadTimeout if no time is left."""
         left = self._until - self._monotonic()
         if self._ended or left <= 0:
             raise httpcore.ReadTimeout("ended" if self._ended else f"not done within {self._seconds:g} s")
         return left
 
     def spend(self, size: int) -> None:
-        """Raises httpcore.ReadError where more was read than the exchange may take."""
+        """Raises httpcore.ReadError if more was read than the exchange allows."""
         self._bytes -= size
         if self._bytes < 0:
             raise httpcore.ReadError("the answer is longer than allowed")
@@ -123,9 +123,9 @@ class Network(httpcore.NetworkBackend):
 
 
 def addresses(host: str, port: int, within_s: float) -> list[str]:
-    """A name's addresses. Raises httpcore.ConnectError, and ConnectTimeout where nothing answers in time.
+    """A name's addresses. Raises httpcore.ConnectError, and ConnectTimeout if nothing answers in time.
 
-    Looked up in a thread of its own: the system's resolver knows no deadline.
+    Looked up in a thread of its own, because the system's resolver has no deadline.
     """
     found: list[str] = []
     failed: list[OSError] = []

@@ -1,5 +1,5 @@
-"""Where a server has its memory from: the library that it has loaded, those that may be put in its place, and the
-drop-in of its unit that does so.
+"""The source of a server's memory: the library that it has loaded, the possible replacements, and the drop-in of its
+unit that selects one.
 
     [Service]
     Environment=LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libjemalloc.so.2

@@ -20,7 +20,7 @@ from lutra_client.moments import text
 
 
 class NotJudged(click.ClickException):
-    """The look came to nothing, which a script must not take for a clean one."""
+    """The look failed, which a script must not mistake for a clean result."""
 
     exit_code = listed.NOT_JUDGED
 

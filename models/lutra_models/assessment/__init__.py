@@ -1,4 +1,4 @@
-"""The combined evidence of symptoms and rules about a live server: the ground of a live recommendation."""
+"""The combined evidence of symptoms and rules about a live server: the basis of a live recommendation."""
 
 from lutra_models.assessment.assess import assess
 from lutra_models.assessment.rows import RuleRow, rule_rows

@@ -1,8 +1,8 @@
-"""Symptoms, rules and what is set on purpose in; evidence out. A pure function.
+"""Turns symptoms, rules and deliberate settings into evidence. A pure function.
 
 Symptoms come first. If a rule agrees with a symptom, its value counts if it goes farther; a rule that disagrees is
 ignored. A symptom below the strength of a proposal blocks no rule. A rule applies only to settings at their default, on
-a server that was never tuned: an operator who set many of the settings that matter chose to leave the rest. Its value
+a server that was never tuned: an operator who set many of the important settings chose to leave the rest. Its value
 goes at most as far as the data need, if their size is known. For a setting that was set on purpose, a rule applies only
 if the value is far outside the useful range of any such host. If the host has no memory to spare, no proposal takes
 more of it. An accepted symptom proposes nothing, and no rule does so in its place.
@@ -34,13 +34,13 @@ MB = 2**20
 NEAR = 2.0
 """A number within this factor of its rule's is as good: the difference would not be noticeable."""
 TUNED = 1 / 3
-"""The share of the settings that matter from which on, once somebody has set them, the server counts as tuned."""
+"""The share of important settings that somebody has set from which the server counts as tuned."""
 RULE_STRENGTH = 0.5
-"""That a rule helps is about as likely as not: it knows the host and not the load."""
+"""The probability that a rule helps is about one half: a rule knows the host, but not the load."""
 ACTED_ON = 0.4
 """A weaker symptom is reported without a consequence: it does not block a rule that proposes the same."""
 OUTLYING_STRENGTH = 0.6
-"""A value that serves no such host is likelier a mistake than a plan."""
+"""A value that suits no such host is more likely a mistake than a plan."""
 
 
 def assess(

@@ -19,8 +19,7 @@ _TOLD = ("stock", "after")
 
 @dataclass(frozen=True)
 class RuleRow:
-    """The reason why the catalogue's rule for one setting is worth a change on a live server, and the argument against
-    it.
+    """The reason to change one setting on a live server by the catalogue's rule, and the argument against it.
 
     `stock` is the server's own default. The row applies if `when` is true. If the size of all data is known, `most` is
     the upper limit, and the sentence is `bounded` in place of `why`. `by_host` says that the host is the reason,
@@ -53,12 +52,12 @@ def _rows() -> tuple[RuleRow, ...]:
 
 
 def expected_gain(of: str) -> float:
-    """By which share p99 typically falls where a symptom of this group, or a rule, is right. Raises KeyError."""
+    """The share by which p99 typically falls if a symptom of this group, or a rule, is right. Raises KeyError."""
     return float(_document()["gains"][of])
 
 
 def rule_rows(engine: str) -> tuple[RuleRow, ...]:
-    """An engine's, the ones that matter most first; none for an engine of which none is known."""
+    """The important settings of an engine, the most important first; empty for an engine without known ones."""
     return tuple(row for row in _rows() if row.engine == engine)
 
 

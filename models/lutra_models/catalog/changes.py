@@ -14,9 +14,9 @@ from lutra_models.knobs import Applies, Value
 
 @dataclass(frozen=True)
 class Change:
-    """One setting's way from `before` to `after` (server's unit, and as people read them).
+    """The change of one setting from `before` to `after` (server's unit, and as people read them).
 
-    `value_text` is the new value as the steps of the change say it.
+    `value_text` is the new value in the form that the steps of the change use.
     """
 
     name: str
@@ -50,7 +50,7 @@ class ChangeSteps:
 
 
 def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Change, ...]:
-    """The settings that differ from the live server, and those that wait there for a restart. Raises
+    """The settings that differ from the live server, and those that wait for a restart there. Raises
     InvalidConfiguration.
 
     In an order that keeps the couplings at every step, forwards and backwards: a server may clamp a setting to another.
@@ -69,7 +69,7 @@ def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Ch
 def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:
     """The steps of changes that are made together; they are undone in the reverse order of the changes.
 
-    Where one of them needs a restart, all wait for it.
+    If one of them needs a restart, all wait for it.
     """
     restart = any(c.applies == "restart" for c in made)
     found = []
@@ -100,7 +100,7 @@ def not_active(reported: ReportedSettings, name: str) -> str | None:
 
 
 ROUNDED = 2.0
-"""Where statements make values active, a server may round a number of its file; by no such factor."""
+"""A server may round a number of its file when a statement makes it active, but not by such a factor."""
 
 
 def _in_file(reported: ReportedSettings, name: str) -> Value | None:

@@ -1,4 +1,4 @@
-"""Where the catalogues are: a TOML file for each engine, named after it, and one for each further setting source.
+"""The location of the catalogues: a TOML file for each engine, named after it, and one for each further setting source.
 
 The latter says `source = "host"`, the name of that source, and where not every engine may have it, `engines = [...]`.
 One that says `extends = "redis"` has all that file has but what it replaces: a setting's rows by those of the same
@@ -29,22 +29,22 @@ CATALOGUES: tuple[Traversable, ...] = (
 
 
 def own_engines() -> tuple[str, ...]:
-    """Those of this distribution."""
+    """The catalogues of this distribution."""
     return tuple(name for name in engines() if name in set(map(_name, CATALOGUES)))
 
 
 def engines() -> tuple[str, ...]:
-    """Those that have a catalogue, here or in another installed package."""
+    """The names that have a catalogue, here or in another installed package."""
     return tuple(name for name in catalogues() if "source" not in document(name))
 
 
 def catalogues() -> tuple[str, ...]:
-    """Those of engines and of further setting sources."""
+    """The catalogues of engines and of further setting sources."""
     return tuple(sorted(map(_name, _files())))
 
 
 def beside(engine: str) -> tuple[str, ...]:
-    """The catalogues of the setting sources that the engine may have beside the server's own."""
+    """The catalogues of the setting sources that the engine may have in addition to the server's own."""
     found = ((name, document(name)) for name in catalogues())
     return tuple(name for name, d in found if "source" in d and engine in d.get("engines", (engine,)))
 

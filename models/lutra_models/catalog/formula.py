@@ -1,8 +1,8 @@
 """Arithmetic in the catalogue's text: ranges, rules and memory terms, shown to people exactly as they are computed.
 
-A formula knows numbers, quoted texts, names, + - * /, comparisons, `a if c else b`, `and`, `or`, `not`, min, max, ceil
-and floor. A name may have dots, as in `vm.swappiness`; one with hyphens is written in backticks. Nothing else parses,
-so a catalogue file cannot run code.
+A formula contains numbers, quoted texts, names, + - * /, comparisons, `a if c else b`, `and`, `or`, `not`, min, max,
+ceil and floor. A name may have dots, as in `vm.swappiness`; one with hyphens is written in backticks. Nothing else
+parses, so a catalogue file cannot run code.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Formula:
             raise InvalidConfiguration(f"formula {self.text!r} cannot be computed here: {error}") from None
 
     def number(self, scope: Scope) -> float:
-        """A finite number. Raises InvalidConfiguration if it is none."""
+        """The formula's value as a finite number. Raises InvalidConfiguration otherwise."""
         found = self(scope)
         try:
             number = float(found)
@@ -80,7 +80,7 @@ class Formula:
         return number
 
     def value(self, scope: Scope) -> Value:
-        """A finite number or a text, for a setting."""
+        """The formula's value for a setting: a finite number or a text."""
         found = self(scope)
         if isinstance(found, str):
             return found

@@ -1,4 +1,6 @@
-"""Bounds of a server beside its memory: shared memory, open files, processes and writes, as its host reports them."""
+"""Bounds of a server in addition to its memory: shared memory, open files, processes and writes, as its host reports
+them.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +56,12 @@ class LimitRule:
 
     @property
     def names(self) -> frozenset[str]:
-        """The settings that the limits read."""
+        """The settings on which the limits depend."""
         return frozenset(self.overlay.factors)
 
 
 def limit_rule(reported: ReportedSettings, known: Iterable[Mapping[str, Value]] = ()) -> LimitRule:
-    """`known` are further configurations that the server ran under, beside the current one."""
+    """`known` are further configurations that the server ran under, in addition to the current one."""
     limits = _told(reported)
     overlay = reported.overlay.only(frozenset(n for row, _ in limits for n in row.needs.names))
     scopes = [overlay.scope({}), *(overlay.scope(c) for c in known)]

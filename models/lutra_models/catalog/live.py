@@ -1,4 +1,4 @@
-"""The settings of a live server: its engine's catalogue met with it once, and asked from then on."""
+"""The settings of a live server: its engine's catalogue, combined with it once and queried afterwards."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ class LiveSettings(ReportedSettings):
     def space(
         self, policy: Policy, reference: Configuration | None = None, known: Iterable[Mapping[str, Value]] = ()
     ) -> KnobSpace:
-        """The settings that may move. Ranges hold `reference` (else the live values); rules judge memory and couplings.
+        """The settings that may move. Ranges contain `reference` (else the live values); rules judge memory and
+        couplings.
 
-        `known` are configurations that the server ran under: what needs no more memory in any part passes, and what has
-        an effect there may move. Raises InvalidConfiguration if the policy contradicts the server, or no setting is
-        left.
+        `known` are configurations that the server ran under: a configuration that needs no more memory in any part
+        passes, and a setting that has an effect there may move. Raises InvalidConfiguration if the policy contradicts
+        the server, or no setting is left.
         """
         return spaces.space(self, policy, reference, known)
 
@@ -39,7 +40,7 @@ class LiveSettings(ReportedSettings):
     ) -> Configuration:
         """The rules' values for this host: complete over `space(policy)`, scaled into the memory limit.
 
-        With `only` these settings, where all others stay as they are.
+        With `only` these settings, while all others keep their values.
         """
         return starts.rule_based(self, policy, known, only)
 
@@ -50,12 +51,14 @@ class LiveSettings(ReportedSettings):
     def steps(self, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:
         """The steps of changes that are made together, and the exact undo of each.
 
-        Raises NotFound if nothing renders changes of this catalogue.
+        Raises NotFound if no renderer handles this catalogue.
         """
         return changes.steps(self, made)
 
     def not_active(self, name: str) -> str | None:
-        """What the settings file has of it and the running server has not, in words; None if that is nothing."""
+        """The part of the setting's value in the settings file that is not active in the running server, in words; None
+        if there is none.
+        """
         return changes.not_active(self, name)
 
     def worst_case(self, configuration: Mapping[str, Value]) -> MemorySum:
@@ -73,19 +76,23 @@ class LiveSettings(ReportedSettings):
     def memory_refusal(
         self, policy: Policy, proposed: Mapping[str, Value], known: Iterable[Mapping[str, Value]] = ()
     ) -> Refusal | None:
-        """Why not: the sum is above the limit, and a part of it above that of every known configuration.
+        """The refusal: the sum is above the limit, and a part of it is above that of every known configuration.
 
-        `known` are further configurations that the server ran under, beside the current one. A return to an earlier
-        configuration is not a proposal: do not check it here.
+        `known` are further configurations that the server ran under, in addition to the current one. A return to an
+        earlier configuration is not a proposal: do not check it here.
         """
         return sums.memory_rule(self, policy, known)(Configuration(proposed))
 
     def limited(self, configuration: Mapping[str, Value]) -> tuple[Limited, ...]:
-        """The host's limits beside memory, and the worst-case need of `configuration` over the current settings."""
+        """The host's limits in addition to memory, and the worst-case need of `configuration` over the current
+        settings.
+        """
         return limits.limited(self, configuration)
 
     def limit_refusal(self, proposed: Mapping[str, Value], known: Iterable[Mapping[str, Value]] = ()) -> Refusal | None:
-        """Why not: it needs more than the host gives of something beside memory, and than every known configuration."""
+        """The refusal: it needs more of a resource other than memory than the host gives, and more than every known
+        configuration.
+        """
         return limits.limit_rule(self, known)(Configuration(proposed))
 
 

@@ -15,7 +15,7 @@ from lutra_models.server import ServerSetting
 MOST_OPTIONS = 64
 LONGEST_OPTION = 64
 LONGEST_NOTE = 200
-"""`source`, `shadowed` and `unreached` are words for people: they are cut, never a reason to do without the setting."""
+"""`source`, `shadowed` and `unreached` are words for people: they are cut if they are too long; the setting is kept."""
 
 
 @dataclass(frozen=True)

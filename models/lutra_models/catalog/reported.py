@@ -1,4 +1,4 @@
-"""A live server's reported settings, read by its catalogue: text in the server's notation ends here."""
+"""A live server's reported settings, read by its catalogue: beyond this module, no text is in the server's notation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ReportedSettings:
         return (self.catalog, *self.others)
 
     def catalog_of(self, name: str) -> Catalog:
-        """The one that has the setting. Raises InvalidConfiguration."""
+        """The catalogue that has the setting. Raises InvalidConfiguration."""
         source = self.row(name).source
         return next(c for c in self.catalogs if c.source == source)
 
@@ -63,14 +63,14 @@ class ReportedSettings:
         return found
 
     def parse(self, name: str, value: str | int | float) -> Value:
-        """ "1GB" → 131072 of 8kB. Raises InvalidConfiguration that says what the server would take."""
+        """ "1GB" → 131072 of 8kB. Raises InvalidConfiguration, which names the values that the server accepts."""
         row, setting = self.row(name), self.server.settings.get(name)
         if setting is None:
             raise InvalidConfiguration(f"{name}: this server ({self._engine_and_version}) does not report it")
         return accepted(row, value, setting, self.catalog_of(name).aliases)
 
     def text(self, name: str, value: Value) -> str:
-        """131072 of 8kB → "1GB": what people read, and what the server reads back as exactly this value."""
+        """131072 of 8kB → "1GB": readable for people, and read back by the server as exactly this value."""
         return show(value, self.server.settings[name].unit)
 
     @cached_property

@@ -38,12 +38,13 @@ Version = tuple[int, ...]
 class KnobRow:
     """The catalogue's row of one setting. Formulas use bytes and milliseconds; the reader converts.
 
-    `tune` says whether it is searched without being named. `since` and `until` are versions, both included: an `until`
-    of (10, 5) covers 10.5.9. `legal` are further options that the server accepts beyond the searched ones, for servers
-    that do not report them. The server rounds a value to a multiple of `multiple_of`. If the live server does not
-    fulfil `needs`, and no other moving setting can make it do so, the setting has no effect there and does not move;
-    one that is `fixed` is only shown. `source` is the setting source that keeps it. `takes` is the server's own range,
-    in its unit, for a setting whose range cannot be queried; None if unknown. `synonyms` are further words of options.
+    `tune` says whether it is searched even if it is not named. `since` and `until` are versions, both included: an
+    `until` of (10, 5) covers 10.5.9. `legal` are further options that the server accepts beyond the searched ones, for
+    servers that do not report them. The server rounds a value to a multiple of `multiple_of`. If the live server does
+    not fulfil `needs`, and no other moving setting can make it do so, the setting has no effect there and does not
+    move; one that is `fixed` is only shown. `source` is the setting source that keeps it. `takes` is the server's own
+    range, in its unit, for a setting whose range cannot be queried; None if unknown. `synonyms` are further words of
+    options.
     """
 
     name: str
@@ -85,7 +86,7 @@ class KnobRow:
 
     @property
     def range_text(self) -> str:
-        """The range, as its formulas are written in the file."""
+        """The range as formulas, as they are written in the file."""
         if self.kind == "bool":
             return " or ".join(reversed(self.booleans))
         if self.options:
@@ -103,7 +104,7 @@ class KnobRow:
         return self.since <= version and (self.until is None or version[: len(self.until)] <= self.until)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for an API."""
+        """The row as plain values, for an API."""
         return {
             "name": self.name,
             "setting_source": self.source,
@@ -125,7 +126,7 @@ class KnobRow:
 
 @dataclass(frozen=True)
 class TermRow:
-    """One line of the memory sum: bytes by `formula`, true under `assumption`.
+    """One line of the memory sum: its bytes by `formula`, valid under `assumption`.
 
     `formula` counts the worst case. `in_use` counts the memory that can really be in use, under `in_use_assumption`, if
     the file distinguishes the two.
@@ -146,7 +147,7 @@ class TermRow:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A relation between settings that a server needs, or that makes one of them pointless when broken."""
+    """A relation between settings that a server requires, or whose violation makes one of them pointless."""
 
     holds: Formula
     message: str
@@ -156,8 +157,8 @@ class Coupling:
 class LimitRow:
     """The worst-case need of settings for a resource that the host bounds; `needs` is its formula.
 
-    `name` is that thing in words, `fact` the host's figure of it, in bytes or a plain number by `unit`. `what` is done
-    with it, and `remedy` says what a person can do.
+    `name` names the resource in words, `fact` the host's figure of it, in bytes or a plain number by `unit`. `what` is
+    its use, and `remedy` says how to raise it.
     """
 
     name: str
@@ -180,9 +181,9 @@ class Catalog:
     """The content of one file about the settings of one source, without a live server.
 
     `defaults` replace settings that a version lacks or a report leaves out. `derived` are further names in memory
-    terms, each with its formula. `limits` are the host's bounds beside memory. `shrink` are the settings to lower, in
-    this order, if the rule-based values need too much memory; `main_cache` is one that is never lowered for that.
-    `aliases` are further names of units ("G" of "GB"). `plain` says that the server takes no unit in a statement.
+    terms, each with its formula. `limits` are the host's bounds in addition to memory. `shrink` are the settings to
+    lower, in this order, if the rule-based values need too much memory; `main_cache` is one that is never lowered for
+    that. `aliases` are further names of units ("G" of "GB"). `plain` says that the server takes no unit in a statement.
     """
 
     name: str
@@ -205,7 +206,7 @@ class Catalog:
         return tuple(r for r in self.rows if r.covers(parts))
 
     def version_number(self, version: str) -> float:
-        """The version as formulas read it."""
+        """The version in the form that formulas read."""
         parts = (*version_of(version), 0, 0)[: self.version_parts]
         return float(sum(part * 100**place for place, part in enumerate(reversed(parts))))
 
@@ -231,7 +232,7 @@ def load(name: str) -> Catalog:
 
 @lru_cache(maxsize=16)
 def of_engine(engine: str) -> tuple[Catalog, ...]:
-    """The engine's own catalogue, and those of the setting sources that it may have beside the server's own.
+    """The engine's own catalogue, and those of the setting sources that it may have in addition to the server's own.
 
     Raises NotFound for an engine without a catalogue, ValueError if two of them contradict each other.
     """

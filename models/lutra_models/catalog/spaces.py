@@ -1,4 +1,4 @@
-"""Which settings may move and how far: catalogue rows met with the live server and the operator's policy."""
+"""The settings that may move, with their ranges: catalogue rows combined with the live server and the policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COSTS = {
 
 
 class NoRoom(Exception):
-    """The live server leaves a setting no two values to choose from."""
+    """The live server leaves a setting fewer than two values to choose from."""
 
 
 def space(
@@ -32,7 +32,7 @@ def space(
     reference: Configuration | None = None,
     known: Iterable[Mapping[str, Value]] = (),
 ) -> KnobSpace:
-    """The movable settings, each range holding the reference's value, else the current one.
+    """The movable settings, each range containing the reference's value, otherwise the current one.
 
     Raises InvalidConfiguration if the policy contradicts the server, or no setting is left.
     """

@@ -1,4 +1,4 @@
-"""The rule-based configuration: what experience says of this host, scaled into the memory limit."""
+"""The rule-based configuration: established rules applied to this host, scaled into the memory limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rule_based(
     known: Iterable[Mapping[str, Value]] = (),
     only: Collection[str] | None = None,
 ) -> Configuration:
-    """Complete over `space(...)`, and none of its rules refuses it. With `only`, other settings stay as they are."""
+    """Complete over `space(...)`, and none of its rules refuses it. With `only`, other settings keep their values."""
     searched, now = space(reported, policy, known=known), reported.values
     moving = frozenset(searched.names if only is None else only)
     values = {k.name: now[k.name] for k in searched}

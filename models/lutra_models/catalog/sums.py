@@ -20,12 +20,12 @@ says so about its own ("Configuring InnoDB", 512 MB of RAM).
 CONNECTIONS = "connections_in_use"
 """The name of the connections that a sum counts, among the catalogue's derived names."""
 MATERIAL = 0.01
-"""A setting that can move the sum by a smaller share of the limit is no lever of it."""
+"""A setting that can change the sum only by a smaller share of the limit does not count as a lever."""
 
 
 @dataclass(frozen=True)
 class MemoryTerm:
-    """One line of the sum: `formula` as the catalogue has it, true under `assumption`.
+    """One line of the sum: `formula` as the catalogue has it, valid under `assumption`.
 
     `worst_case_bytes` is the same line with everything full at once.
     """
@@ -39,7 +39,7 @@ class MemoryTerm:
 
 @dataclass(frozen=True)
 class Connections:
-    """How many connections a sum counts, the most that were seen at once (0: unknown), and the most that may be open.
+    """The number of connections that a sum counts, the most seen at once (0: unknown), and the most that may be open.
 
     `counted` and `most` are None if the catalogue counts none.
     """
@@ -81,7 +81,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Room:
-    """The memory that others on the host leave to the server's settings, and in words what leaves no more."""
+    """The memory that others on the host leave to the server's settings, and the reason in words."""
 
     bytes: int
     why: str
@@ -95,8 +95,8 @@ class MemoryRule:
     with. Its own `defaults` are known to run, too. A configuration that needs at most as much as one of them in every
     line is as safe as that one, even if its sum is above the limit. Since then others may have taken the memory. Above
     the `room`, two kinds pass: a configuration that needs at most as much as the current one in every line, and a
-    return to one that ran. `least` are the values of settings that need the least memory: moving them there together
-    leads to configurations that the rule lets pass.
+    return to one under which the server ran. `least` are the values of settings that need the least memory: moving them
+    there together leads to configurations that the rule lets pass.
     """
 
     lines: Lines
@@ -211,7 +211,7 @@ def _room(reported: ReportedSettings, lines: Lines) -> Room | None:
 
 
 def memory_rule(reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> MemoryRule:
-    """`known` are further configurations that the server ran under, beside the current one."""
+    """`known` are further configurations that the server ran under, in addition to the current one."""
     lines = _lines(reported, policy.memory_count)
     limit = _share(reported.server, policy)
     ran = dict.fromkeys((lines.of({}), *(lines.of(c) for c in known)))
@@ -221,7 +221,7 @@ def memory_rule(reported: ReportedSettings, policy: Policy, known: Iterable[Mapp
 
 
 def with_least(rule: MemoryRule, knobs: Iterable[Knob]) -> MemoryRule:
-    """The rule with the end of each number's range that needs the less memory, where that is material."""
+    """The rule with the end of each number's range that needs less memory, where the difference is material."""
     numbers = [(k.name, k.domain) for k in knobs if isinstance(k.domain, Number) and k.name in rule.names]
     least: dict[str, Value] = {}
     for name, domain in numbers:

@@ -1,6 +1,6 @@
 """Numbers with units: "1GB" in, 131072 of 8kB out, and back, exactly.
 
-Base units are the byte and the millisecond. Units are case-sensitive and 1024-based, as PostgreSQL's own; an engine's
+Base units are the byte and the millisecond. Units are case-sensitive and 1024-based, like PostgreSQL's own; an engine's
 file may give them further names.
 """
 
@@ -60,7 +60,7 @@ def scale(unit: str) -> tuple[str, Fraction]:
 def parse_number(
     name: str, text: str, unit: str, integer: bool, aliases: Mapping[str, str] | None = None
 ) -> int | float:
-    """A number in `unit`. Raises InvalidConfiguration that names the units it would take."""
+    """A number in `unit`. Raises InvalidConfiguration, which names the accepted units."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         raise InvalidConfiguration(f"{name}: {text!r} is not a number{_units_hint(unit)}")

@@ -39,7 +39,7 @@ def from_text(row: KnobRow, value: Value, setting: ServerSetting, aliases: Mappi
 
 
 def accepted(row: KnobRow, value: Value, setting: ServerSetting, aliases: Mapping[str, str]) -> Value:
-    """A value that the server takes. Raises InvalidConfiguration that says what it would take."""
+    """A value that the server accepts. Raises InvalidConfiguration, which names the accepted values."""
     parsed = from_text(row, value, setting, aliases)
     if isinstance(parsed, str):
         return _option(row, parsed, setting)
@@ -57,7 +57,7 @@ def factor(unit: str) -> float:
 
 
 def fits(row: KnobRow, value: Value) -> bool:
-    """Whether a live value is of the row's sort: a number, or a word. Formulas count on it."""
+    """Whether a live value has the row's type: a number, or a word. Formulas rely on it."""
     return isinstance(value, str) != (row.kind in ("integer", "real"))
 
 

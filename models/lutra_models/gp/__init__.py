@@ -1,7 +1,6 @@
 """The recommender: history in, recommendation out. Names are resolved on first use, so that importing costs nothing.
 
-`Tuner`, `fit`, `recommend` and `Model` bring GPy with them; `Snapshot` needs numpy alone, `Options` and its rooms
-nothing.
+`Tuner`, `fit`, `recommend` and `Model` import GPy; `Snapshot` needs numpy alone, `Options` and its rooms need nothing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The contract of every surrogate and every acquisition: one suite a part, for Lutra's own and for those of other
-packages.
+"""The contract of every surrogate and every acquisition: one suite for each part, for Lutra's own and for those of
+other packages.
 
 A package's own tests derive from a suite and name the part:
 

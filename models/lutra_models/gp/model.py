@@ -1,4 +1,4 @@
-"""What one history teaches, as an object that is asked: which configuration next, which is best, what would it give?"""
+"""The lessons of one history, as an object: it recommends the next configuration, names the best one, and predicts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A history and what was fitted to it; `fit` makes one. Asked the same again, it answers the same.
+    """A history and its fitted models; `fit` makes one. The same question always has the same answer.
 
     `history` holds the readings of its own context alone. `learned` is None before the first reading of the objective.
     `uses_past` says that it was given past workloads.
@@ -48,11 +48,11 @@ class Model:
     uses_past: bool
     options: Options
     rng: np.random.Generator
-    """Where the fit left the generator. Each answer draws from a copy."""
+    """The state of the generator after the fit. Each answer draws from a copy."""
 
     @property
     def predicts(self) -> bool:
-        """Whether there are readings enough to predict from: two of the objective."""
+        """Whether there are enough readings to predict from: two of the objective."""
         return self.learned is not None and teachable(self.history)
 
     @property
@@ -148,10 +148,10 @@ class Model:
         return type(rows)(snapshot.columns(whole, level), index=rows.index)
 
     def ranking(self) -> dict[str, float]:
-        """In which order the knobs matter, the strongest first: 1 is first by every measure, 0 last by every one.
+        """The importance of the knobs, the strongest first: 1 is first by every measure, 0 last by every one.
 
-        It is a mean of places by three measures (see `search.knob_ranking`), and no share of anything: twice the number
-        is not twice the effect. Raises NotEnoughObservations.
+        It is a mean of ranks by three measures (see `search.knob_ranking`) and not a share: twice the number is not
+        twice the effect. Raises NotEnoughObservations.
         """
         from lutra_models.gp.search.knob_ranking import mean_places  # sklearn again
 
@@ -277,7 +277,7 @@ def _live(model: Model, rng: np.random.Generator, most: int | None, exploration:
 
 
 def abandon_below(model: Model, origin: SearchOrigin) -> float | None:
-    """What a trial of the search has to come to; None for the opening's, and for what is measured to prove it."""
+    """The reading that a trial of the search has to reach; None for trials of the opening and for verifications."""
     ended = origin == "improvement" and teachable(model.history, model.options.search.opening_trials)
     return least_reading(model.learned) if model.learned is not None and ended else None
 

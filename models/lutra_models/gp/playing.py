@@ -1,4 +1,4 @@
-"""A session played from its start by other options: what they recommend, and what a simulated server answers.
+"""A session played from its start with other options: their recommendations, and the answers of a simulated server.
 
 The server is a function drawn from the posterior of what the session measured: it agrees with the readings where there
 are some, and is as rugged as they are elsewhere. It is fitted with the shipped options, so that it favours none of the
@@ -36,10 +36,10 @@ Way = Literal["lab", "live"]
 WORLD = DEFAULT.using(surrogate="numpy")
 TRIALS = {"lab": 24, "live": 12}
 PLAYS = 8
-"""Servers that are drawn of each session."""
+"""The number of servers that are drawn for each session."""
 WAVES = 512
 LOOKED_AT = 512
-"""Configurations of which the best and the median say what there is to find."""
+"""The number of configurations whose best and median define the possible gain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +56,12 @@ class World:
     usual: float
 
     def worth(self, configuration: Configuration) -> float:
-        """In standard units, without noise; more is better."""
+        """The noiseless value in standard units; more is better."""
         codes = self.encoding.codes([configuration])
         return self.good * float(self.latent(self.encoding.features(codes))[0])
 
     def missed(self, worth: float) -> float:
-        """0 is the best, 1 what most configurations are worth."""
+        """The loss: 0 at the best, 1 at the value of most configurations."""
         return (self.best - worth) / max(self.best - self.usual, 1e-9)
 
     def reading(self, worth: float, rng: np.random.Generator) -> float:

@@ -1,4 +1,4 @@
-"""Why a recommendation changes what it changes: one plain sentence per setting, with its share of the effect."""
+"""The reasons for a recommendation's changes: one plain sentence per setting, with its share of the effect."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def recommend(
 
 
 class Tuner:
-    """Asks for configurations, and learns from what they read.
+    """Proposes configurations, and learns from their readings.
 
         tuner = Tuner(KnobSpace([Knob("x", Number(-10, 10))]), Objective("loss", "minimize"))
         for _ in range(12):
@@ -118,7 +118,7 @@ class Tuner:
         """The configuration to measure next; with a `count`, as many that are measured side by side.
 
         A configuration that `ask` returned is pending, and influences the next ones, until `tell` gets its result.
-        Raises FitFailed, SpaceExhausted if rules leave nothing to try, and ValueError for a `count` below 1.
+        Raises FitFailed, SpaceExhausted if the rules leave nothing to try, and ValueError for a `count` below 1.
         """
         model = self.model
         made = recommendations(model, 1 if count is None else count, False, self._rng)
@@ -153,7 +153,7 @@ class Tuner:
         return self._model
 
     def best(self) -> Recommendation:
-        """What to deploy now, with its predictions: `model.best()`. Raises NotEnoughObservations."""
+        """The configuration to deploy now, with its predictions: `model.best()`. Raises NotEnoughObservations."""
         return self.model.best()
 
     def __repr__(self) -> str:

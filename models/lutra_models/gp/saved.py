@@ -1,4 +1,4 @@
-"""A model as plain numbers and back. A model that is read answers to the bit as the one that was saved."""
+"""A model as plain numbers and back. A loaded model gives the same answers as the saved one, to the bit."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 Document = dict[str, Any]
 _GENERATORS = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
-"""Those whose state is plain numbers; `numpy.random.default_rng` makes the first."""
+"""The generators whose state is plain numbers; `numpy.random.default_rng` makes the first."""
 
 
 def learned_to_dict(learned: Learned) -> Document:
-    """All but the history and the options."""
+    """Everything except the history and the options."""
     return {
         "searching": learned.searching.to_dict(),
         "trends": [t.to_dict() for t in learned.trends],

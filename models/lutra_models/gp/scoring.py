@@ -1,7 +1,7 @@
-"""How good options would have been on a past session: fitted to its first trials, and asked about those that came then.
+"""The score of options on a past session: fitted to its first trials, and asked about the later ones.
 
-The model that is asked knows none of the readings asked about. The session is one workload; the others from which it
-may learn are fitted with the same options.
+The model does not know any of the readings that it is asked about. The session is one workload; the others from which
+it may learn are fitted with the same options.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whether a host was busy with something else in a window, by what the agent ships of it.
+"""The test whether a host was busy with something else in a window, from the agent's metrics.
 
 The share of the processors and the disk that others used, as the agent reports it from the server, counts directly: a
-host that is always crowded is always busy. Steal and throttling are compared with all windows. Two figures may be the
-database's own: time that waits for a disk, and the queue for a processor whose owners are unknown. They are compared
-with windows under the same settings at comparable load, and a queue with the short ones among them.
+host that is always crowded is always busy. Steal and throttling are compared with all windows. Two figures may come
+from the database itself: time that waits for a disk, and the queue for a processor whose owners are unknown. They are
+compared with windows under the same settings at comparable load, and a queue with the short ones among them.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ NEWEST = 3
 ENOUGH = 3
 """The number of other windows at comparable load with which one is compared."""
 SHORT = 0.25
-"""The share of the peers whose queues are shorter than the one that is taken for the load's own."""
+"""The share of the peers with shorter queues than the one that is attributed to the load itself."""
 MARKED = 0.1
-"""The share from which on a window is marked as disturbed."""
+"""The share from which a window is marked as disturbed."""
 
 
 def busy_elsewhere(windows: Sequence[LoadedWindow]) -> list[float]:
     """For each window the share by which something else slowed the server; 0 if nothing did.
 
-    A window without what the host shows counts as quiet.
+    A window without the host's metrics counts as quiet.
     """
     return [busy_among(window, windows) for window in windows]
 
 
 def busy_among(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:
-    """The same of one window, where the others, itself among them, say what is usual."""
+    """The same for one window, compared with the others (itself included)."""
     return max(taken_share(window.metrics), beyond_usual(window, others))
 
 
@@ -50,7 +50,7 @@ def taken_share(metrics: Mapping[str, float]) -> float:
 
 
 def slowdown(metrics: Mapping[str, float]) -> float:
-    """The logarithm of how many times slower others made the server."""
+    """The logarithm of the factor by which others slowed the server."""
     return -math.log(1.0 - taken_share(metrics))
 
 
@@ -75,7 +75,7 @@ def beyond_usual(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:
 
 
 def lost_share(metrics: Mapping[str, float]) -> float | None:
-    """The share of the processor time wanted that others or a quota took; None if the window does not say."""
+    """The share of the requested processor time that others or a quota took; None if unknown."""
     if not any(name in metrics for name in OTHERS):
         return None
     lost = sum(metrics.get(name, 0.0) for name in OTHERS)

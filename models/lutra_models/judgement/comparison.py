@@ -25,15 +25,15 @@ LEAST = 4
 LEVEL = 0.9
 """The probability of the reported interval."""
 CERTAIN = 0.98
-"""A difference is reported as one from this certainty on: of fifty changes without an effect, one may be reported."""
+"""The certainty from which a difference is reported: of fifty changes without an effect, one may be reported."""
 WORTH_TELLING = 0.03
-"""A smaller difference is none that anybody would notice."""
+"""A smaller difference would not be noticeable."""
 USUAL_NOISE = 0.1
-"""The share of processor time lost from which on a window says half as much."""
+"""The share of lost processor time from which a window has half the weight."""
 PRESSED = 0.05
 """The difference in slowdown by others (its logarithm) between windows from which it is a column of its own."""
 PRESSED_NOISE = 1.0
-"""The slowdown from which on a window says half as much: what others do to p99 is known roughly."""
+"""The slowdown from which a window has half the weight: the effect of others on p99 is known only roughly."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Judgement:
     """The effect on `metric`: after over before as `ratio`, within `low` and `high` with the probability `level`.
 
     These are None if too few windows are at comparable load. `before` and `after` count the windows compared,
-    `left_out` those at another load, and `busy` those compared in which the host was busy with something else: they
-    weigh less. `rate_low` and `rate_high` bound the compared rates (`rate_of`), None if no rate is known.
+    `left_out` those at another load, and `busy` those compared in which the host was busy with something else, which
+    have less weight. `rate_low` and `rate_high` bound the compared rates (`rate_of`), None if no rate is known.
     """
 
     metric: str
@@ -64,7 +64,8 @@ class Judgement:
 
 
 def judge(before: Sequence[LoadedWindow], after: Sequence[LoadedWindow], objective: Objective) -> Judgement:
-    """The effect of the change between both. Windows without a positive reading of the objective's metric are ignored.
+    """The effect of the change between the two. Windows without a positive reading of the objective's metric are
+    ignored.
 
     If the metric is the rate itself, it is compared directly: the offered rate cannot be a covariate of itself.
     """

@@ -18,7 +18,8 @@ REACHED = 1.15
 
 @dataclass(frozen=True)
 class LoadedWindow:
-    """A window of `seconds` from `start_s` (seconds since any moment), its metrics and what the agent says of its load.
+    """A window of `seconds` from `start_s` (seconds since any moment), its metrics, and the load that the agent reports
+    for it.
 
     `group` is the same for windows under the same settings.
     """
@@ -31,7 +32,9 @@ class LoadedWindow:
 
     @property
     def rate(self) -> float | None:
-        """What clients ask for in a second, in statements or else in transactions; None if that is unknown or 0."""
+        """The requests of clients per second, in statements or otherwise in transactions; None if that is
+        unknown or 0.
+        """
         return next((self.metrics[m.name] for m in (QPS, TPS) if self.metrics.get(m.name, 0.0) > 0), None)
 
     @property
@@ -47,7 +50,9 @@ class LoadedWindow:
 
 
 def apart(one: LoadedWindow, other: LoadedWindow) -> float:
-    """How far two loads are apart: the logarithm of the ratio of rates, infinite for other clients or another mix."""
+    """The distance between two loads: the logarithm of the ratio of rates, infinite for other clients or
+    another mix.
+    """
     if not same_context(one.context, other.context) or _ratio(one.mix, other.mix) > LIKE:
         return math.inf
     return math.log(_ratio(one.rate, other.rate))

@@ -1,4 +1,4 @@
-"""A difference between two levels of a series with correlated neighbours, with other columns beside it.
+"""A difference between two levels of a series with correlated neighbours, with further columns.
 
 Model: y = X b + s + e, where s is a stationary process that forgets exponentially (slow changes of the server and its
 load) and e is each window's own noise. The share of s in the variance and its decay are averaged by their restricted
@@ -35,9 +35,9 @@ The last two last for hours: a trend (a table that grows, a cache that fills) is
 TAILS = 4.0
 """Degrees of freedom of the noise in a window: rare windows are far off."""
 SAME = 1e-6
-"""A column of which the others leave a smaller share says nothing of its own."""
+"""A column of which the others leave a smaller share carries no information of its own."""
 ROUNDS = 2
-"""Of weighing windows by how far off they are."""
+"""The number of rounds of weighing windows by their distance."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Mixture:
 def coefficient(
     y: Sequence[float], columns: Sequence[Sequence[float]], times: Sequence[float], noise: Sequence[float]
 ) -> Mixture | None:
-    """Of the last of the columns (p, n); None if the others leave nothing of it, or n ≤ p.
+    """The coefficient of the last of the columns (p, n); None if the others leave nothing of it, or n ≤ p.
 
-    `times` (n,) ascend, in windows; `noise` (n,) is what each window's variance has beside the usual, in multiples.
+    `times` (n,) ascend, in windows; `noise` (n,) is each window's variance in addition to the usual one, in multiples.
     """
     if len(y) <= len(columns):
         return None

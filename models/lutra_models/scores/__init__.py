@@ -1,5 +1,6 @@
-"""How good predictions were: one forecast and what was measured, many of them, a model version's scorecard, and one
-version beside another."""
+"""The quality of predictions: one forecast and its reading, many of them, a model version's scorecard, and the
+comparison of two versions.
+"""
 
 from lutra_models.scores.card import LEAST_TRIALS, scorecard
 from lutra_models.scores.comparison import Comparison, compared

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 LEAST_TRIALS = 6
-"""Measured trials from which a session says something of a model."""
+"""The number of measured trials from which a session can score a model."""
 SHOWN = ("held_80", "width_80", "held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
 PLAYED = ("missed", "missed_live")
 GAINED = ("log_score", "rank_correlation", "regret")
@@ -17,9 +17,8 @@ def scorecard(sessions: Sequence[Mapping[str, Any]], conformance: Sequence[Mappi
     """Means over the sessions with equal weights; None if no session has a value.
 
     `sessions` are answers of `gp.scoring.score_session` with `session`, the id, `key`, a digest of what was measured in
-    it, and `played`, an answer of `gp.playing.played`; or why it `failed` in their place.
-    `gain_from_past` is by how much each number is better with the past workloads of other sessions than without:
-    positive is better.
+    it, and `played`, an answer of `gp.playing.played`; or why it `failed` in their place. `gain_from_past` is the
+    improvement of each number by the past workloads of other sessions: positive is better.
     """
     scored = [s for s in sessions if "failed" not in s]
     told = {name: _mean([s["served"].get(name) for s in scored]) for name in SHOWN}

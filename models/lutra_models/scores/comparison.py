@@ -1,6 +1,6 @@
-"""One candidate against what serves, over sessions that both were judged on.
+"""One candidate compared with the serving version, over sessions on which both were judged.
 
-A session gives one difference. The interval of their mean is a confidence sequence: it holds the true mean at every
+A session gives one difference. The interval of their mean is a confidence sequence: it contains the true mean at every
 number of sessions at once, so that a test after each session errs no more often than a single test. It inverts the
 t-test with a normal prior on the effect size (Lai 1976; Wang and Ramdas, "Anytime-valid t-tests and confidence
 sequences for Gaussian means with unknown variance", 2024). Above zero is better for the candidate.
@@ -18,14 +18,16 @@ from typing import Literal
 Verdict = Literal["better", "worse", "undecided"]
 
 LEVEL = 0.975
-"""The probability that an interval holds the true mean. Two sources that may promote a version share the 5 %."""
+"""The probability that an interval contains the true mean. Two sources that may promote a version share the 5 %."""
 LEAST_SPREAD = 0.02
-"""No two sessions' differences scatter by less: a difference in the last digits that all sessions agree on is none."""
+"""The least scatter of differences between sessions: a difference in the last digits on which all sessions agree does
+not count.
+"""
 PRIOR_SESSIONS = 1.0
 """The weight of the prior on the effect size, whose variance is 1/this."""
 LIKELY = NormalDist().inv_cdf(0.8)
-"""How unfavourable the mean and the spread are assumed to be for the reported number of sessions: it suffices in nine
-of ten comparisons (`python -m benchmarks promotion`).
+"""The pessimism about mean and spread in the reported number of sessions, so that it suffices in nine of ten
+comparisons (`python -m benchmarks promotion`).
 """
 LEAST_TOLD = 5
 """The least number of sessions from which the necessary number is estimated."""
@@ -35,7 +37,8 @@ MOST_NEEDED = 1000
 
 @dataclass(frozen=True)
 class Comparison:
-    """`sessions` paired differences: their mean, its interval, and how many sessions more would exclude zero.
+    """`sessions` paired differences: their mean, its interval, and the number of further sessions that would exclude
+    zero.
 
     `mean` is None without a session; `low` and `high` are None while there are too few sessions for any interval.
     `needed` is 0 if the interval excludes zero, and None if `MOST_NEEDED` sessions more might not, and before

@@ -1,4 +1,4 @@
-"""Forecasts and what was measured then: how often the intervals held, how wide they were, how well it was predicted."""
+"""Forecasts and their readings: the coverage and the width of the intervals, and the accuracy of the predictions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ LEVEL = 0.9
 """The interval that a forecast always has; the density is taken from it."""
 LEAST_DEVIATION = 1e-6
 WORST = -50.0
-"""The least log score: one reading in an impossible place must not outweigh all others."""
+"""The least log score: one impossible reading must not outweigh all others."""
 LEAST_RANKED = 4
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The median and central intervals of one reading by their levels, and what was measured."""
+    """The median and central intervals of one reading by their levels, and the measured value."""
 
     median: float
     intervals: Mapping[float, tuple[float, float]]
@@ -76,7 +76,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Spearman's, from -1 to 1; None for fewer than four values, or where all of one are equal."""
+    """Spearman's, from -1 to 1; None for fewer than four values, or if all values of one series are equal."""
     if len(one) < LEAST_RANKED:
         return None
     here, there = _ranks(one), _ranks(other)

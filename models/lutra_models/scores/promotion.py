@@ -1,7 +1,7 @@
-"""A candidate's comparison with the serving version: by which source, for which of its changes, and whether the rule
-promotes it.
+"""A candidate's comparison with the serving versionby each source, the changes that it judges, and the decision of the
+rule.
 
-A source judges what it can see. Forecasts say nothing of where a search goes, and a played session has no drift.
+A source judges what it can see. Forecasts do not show the course of a search, and a simulated session has no drift.
 """
 
 from __future__ import annotations

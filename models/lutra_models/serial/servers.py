@@ -1,4 +1,4 @@
-"""A live server and what its operator allows, as JSON documents and back."""
+"""A live server and its operator's policy, as JSON documents and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows, settings and hardware in; symptoms out, the most harmful first. A pure function."""
+"""Finds symptoms from windows, settings and hardware, the most harmful first. A pure function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNBOUNDED = float(2**62)
 """The room for data of unknown size."""
 
 LEAST_SHARE = 0.1
-"""The least share that counts: what concerns fewer sessions, or less of the time, is no less urgent for it."""
+"""The least share that counts: a symptom that concerns fewer sessions, or less of the time, is not less urgent."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Symptom:
     source: str
     follows: tuple[str, ...] = ()
     memory_short: bool = False
-    """While it shows, no setting that takes more memory is raised."""
+    """While it is present, no setting that takes more memory is raised."""
     statements: tuple[str, ...] = ()
     urgency: float = 0.0
     """The strength, weighted by what is at stake and by the share of the sessions, or of the time, that it concerns."""
@@ -65,10 +65,10 @@ class Symptom:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`symptoms`, the most harmful first, and the windows that they rest on: how many, and how many seconds in all.
+    """`symptoms`, the most harmful first, and the windows on which they are based, by their number and total seconds.
 
-    `evaluated` counts the symptoms of this server whose metrics and settings were there, whether or not they show.
-    `not_judged` are the names of the others. `data` are the facts in the windows about the size of all data.
+    `evaluated` counts the symptoms of this server whose metrics and settings were available, whether or not they are
+    present. `not_judged` are the names of the others. `data` are the facts in the windows about the size of all data.
     """
 
     symptoms: tuple[Symptom, ...]
@@ -93,9 +93,9 @@ class _Seen:
 def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindow]) -> Diagnosis:
     """The symptoms of `windows`, all measured under the live settings and in the order of time.
 
-    A symptom whose metrics or settings are missing stays silent, as does one that another says in full; one that reads
-    settings alone needs no window. Every cure is inside the setting's range, keeps the policy, and all of them together
-    keep the memory limit and the couplings. Raises InvalidConfiguration if the server reports an invalid
+    A symptom whose metrics or settings are missing stays silent, as does one that another symptom includes; a symptom
+    that reads only settings needs no window. Every cure is inside the setting's range, keeps the policy, and all cures
+    together keep the memory limit and the couplings. Raises InvalidConfiguration if the server reports an invalid
     value.
     """
     seconds = sum(w.seconds for w in windows)

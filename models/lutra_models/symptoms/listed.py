@@ -19,7 +19,7 @@ Document = Mapping[str, Any]
 ORDER: tuple[Kind, ...] = get_args(Kind)
 """The most harmful kind first."""
 HARMFUL: tuple[Kind, ...] = ("outage", "danger", "fault", "elsewhere")
-"""The kinds of which a strength says how much is wrong."""
+"""The kinds whose strength measures the harm."""
 FAIL_ON: Kind = "danger"
 CLEAN, FOUND, NOT_JUDGED = 0, 1, 2
 """Exit statuses."""
@@ -38,13 +38,13 @@ PARTS = (
     "source",
     "follows",
 )
-"""The document's fields of a symptom, as the symptom has them."""
+"""The fields of a symptom in the document, as the symptom has them."""
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A person takes the risk of a finding, for a reason and for a time. `kind` is the one that it had then: where it
-    has become a worse one, the finding is back. None for whichever.
+    """A person accepts the risk of a finding, with a reason and for a limited time. `kind` is the finding's kind at
+    that time: if the kind becomes worse, the finding counts again. None for any kind.
     """
 
     finding: str
@@ -60,14 +60,14 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Episode:
-    """Since when a finding shows, and when it went; None while it shows."""
+    """The time since which a finding is present, and the time at which it disappeared; None while it is present."""
 
     since: datetime
     gone_at: datetime | None = None
 
 
 def kinds_of(engine: str) -> dict[str, Kind]:
-    """Finding → kind, of all that is known of an engine."""
+    """Finding → kind, of all known findings of an engine."""
     return {row.name: row.kind for row in of_engine(engine)}
 
 
@@ -145,7 +145,9 @@ def counts(kind: str, strength: float, threshold: str) -> bool:
 
 
 def status(document: Document, threshold: str) -> int:
-    """For a script: 1 if something at the threshold shows, 2 where something of that kind could not be judged."""
+    """The status for a script: 1 if a finding reaches the threshold, 2 if something of that kind could not be
+    judged.
+    """
     if any(_fails(s, threshold) for s in document["symptoms"]):
         return FOUND
     unjudged = any(_unjudged(n, threshold) for n in document["not_judged"])
@@ -213,8 +215,8 @@ def _cure(cure: Document) -> str:
 
 
 def junit(document: Document, threshold: str) -> str:
-    """A test case for each finding, in XML: failed at the threshold, skipped where it is accepted, an error where it
-    could not be judged.
+    """A test case for each finding, in XML: failed at the threshold, skipped if it is accepted, an error if it could
+    not be judged.
     """
     suite = ElementTree.Element("testsuite", name="lutra")
     for symptom in document["symptoms"]:

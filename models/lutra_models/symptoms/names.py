@@ -1,4 +1,4 @@
-"""The names from a database that may be part of a statement: those that the server itself would write in that form."""
+"""The names from a database that may be part of a statement: those that the server itself would write in this form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_plain(text: str) -> bool:
 
 
 def identifiers(text: str) -> tuple[str, ...] | None:
-    """The names of a list such as `orders, "Old orders"`, quoted as the server quotes them; None if it is no such
+    """The names of a list such as `orders, "Old orders"`, quoted as the server quotes them; None if it is not such a
     list.
     """
     return tuple(re.findall(_IDENTIFIER, text)) if _IDENTIFIERS.fullmatch(text) else None

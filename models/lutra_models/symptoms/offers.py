@@ -17,9 +17,9 @@ from lutra_models.symptoms.rows import Way
 LEAST_CHANGE = 0.05
 """A number that would move by a smaller share stays: the difference would not be noticeable."""
 OR = " or "
-"""Between words of which the first that the server has is wanted."""
+"""Separates words, of which the first that the server has is used."""
 UNTOUCHED = ("", "default", "override", "compiled", "compile-time", "auto")
-"""The servers' words for a value that they chose themselves. Any other source: somebody set it."""
+"""The servers' words for a value that they chose themselves. With any other source, somebody set the value."""
 
 
 @dataclass(frozen=True)

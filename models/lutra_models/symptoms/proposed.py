@@ -15,10 +15,10 @@ from lutra_models.symptoms.rows import SymptomRow, of_engine
 
 
 def said_of(live: LiveSettings, policy: Policy, wanted: Mapping[str, Value]) -> tuple[str, ...]:
-    """The outages, dangers and faults that would come with the `wanted` values, the most harmful first.
+    """The outages, dangers and faults that would arise with the `wanted` values, the most harmful first.
 
-    A finding that shows already is left out. For one that needs windows, the sentence says what they would show, if the
-    settings alone decide whether it can occur.
+    A finding that is already present is left out. For one that needs windows, the sentence describes their content if
+    the settings alone decide whether it can occur.
     """
     changed = {n: v for n, v in wanted.items() if n in live.values and live.values[n] != v}
     if not changed:

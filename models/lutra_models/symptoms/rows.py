@@ -1,4 +1,4 @@
-"""Symptoms as data: one TOML file for each family of engines and one for the host, read once and checked whole."""
+"""Symptoms as data: one TOML file for each family of engines and one for the host, read once and checked as a whole."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ GROUPS: Mapping[Harm, frozenset[str]] = {
     "access": frozenset({"access", "safety", "version"}),
     "later": frozenset({"logging", "watching", "tables", "files", "statistics", "host clock"}),
 }
-"""The harm of a danger or a note without one in its row; in all other groups it is the server, or nothing before later.
-"""
+"""The harm of a danger or a note without one in its row; in all other groups it is the server, or only later costs."""
 LATER = frozenset({"logging", "watching", "tables", "files", "version", "access", "safety", "host clock"})
 """Groups of which a fault, or time lost elsewhere, harms later, unless its row says otherwise."""
 SPAN_FACTS = ("seconds",)
@@ -55,7 +54,7 @@ SUM_FACTS = ("memory_sum", "memory_line", "memory_line_bytes")
 HOST = "linux"
 """The catalogue of the host's settings, beside every engine's own."""
 WHOLE = Formula("1")
-"""The share of a symptom that says nothing else: all sessions, or all of the time."""
+"""The share of a symptom without its own: all sessions, or all of the time."""
 WEAKEST = 0.3
 """The strength of a symptom where it begins."""
 
@@ -74,14 +73,14 @@ class CureRow:
     reason: str
     when: Formula | None = None
     engines: tuple[str, ...] = ()
-    """Where the setting is of some of the family's engines alone; empty for all of them."""
+    """The engines of the family that have the setting; empty for all of them."""
     whole: bool = False
-    """Whether a part of the way, where the rules allow no more, cures nothing."""
+    """Whether a partial change, if the rules allow no more, cures nothing."""
 
 
 @dataclass(frozen=True)
 class SymptomRow:
-    """A formula over windows, settings and hardware, and what it says.
+    """A formula over windows, settings and hardware, and its sentence.
 
     The symptom shows where `given` holds and `measure` has reached `begins`, on the way to `full`, at which it has its
     full strength: at most `most`, less than 1 if the evidence is indirect. `threshold` is the origin of the two,
@@ -91,7 +90,7 @@ class SymptomRow:
     statements to execute.
 
     `harm` is what is at stake, and `share` how much of it: the share of the sessions, or of the time. From `noted` on,
-    short of `begins`, the symptom is a note, so that what grows with its age shows from the start.
+    short of `begins`, the symptom is a note, so that a symptom that grows with its age is visible from the start.
     """
 
     name: str
@@ -115,13 +114,13 @@ class SymptomRow:
     settings: tuple[str, ...]
     cures: tuple[CureRow, ...]
     follows: tuple[str, ...] = ()
-    """Symptoms that bring this one about: while one of them shows, its cure comes first, and may be enough."""
+    """Symptoms that cause this one: while one of them is present, its cure comes first and may be enough."""
     said_by: tuple[str, ...] = ()
-    """Symptoms that say all of this one, and more: while one of them shows, it does not."""
+    """Symptoms that include this one and more: while one of them is present, it is not shown."""
     by_hand: str = ""
     statements: tuple[str, ...] = ()
     memory_short: bool = False
-    """Whether the host has no memory to spare while it shows: no setting that takes more of it is raised."""
+    """Whether the host has no spare memory while it is present: no setting that takes more of it is raised."""
     share: Formula = WHOLE
     noted: float | None = None
     stake: Harm | None = None
@@ -189,7 +188,7 @@ class SymptomRow:
 
     @property
     def formulas(self) -> Iterator[Formula]:
-        """Its own, those of the defaults apart."""
+        """Its own inputs, without those of the defaults."""
         yield from (*self.numbers.values(), self.given, self.measure, self.share)
         yield from (f for c in self.cures for f in (c.value, c.when) if f is not None)
 
@@ -229,7 +228,7 @@ def rows() -> tuple[SymptomRow, ...]:
 
 
 def of_engine(engine: str) -> tuple[SymptomRow, ...]:
-    """Of every version, the host's among them: these alone for an engine of which no symptom is known."""
+    """The symptoms of every version, including the host's; only the host's for an engine without known symptoms."""
     return tuple(r for r in rows() if r.concerns(engine))
 
 

@@ -1,4 +1,4 @@
-"""Several windows read as one: how often something was counted in all of them, how high a gauge stood."""
+"""Several windows read as one: the sum of each counter over all of them, and the level of each gauge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ DATA = "data.bytes"
 """All data of the server, in bytes: one metric on every engine that reports it."""
 WEEK_S = 7 * 86400.0
 LONG_ENOUGH_S = 3000.0
-"""So long growth has to be seen before a week of it is expected: a load that is just being filled in is none."""
+"""The time for which growth has to be observed before a week of it is expected: a load that is just being filled does
+not count.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,11 @@ class MeasuredWindow:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a formula reads of the windows: `count` and `rate` (per second) of a counter; `mean`, `most` and `least` of
-    a gauge, which is the mean within each window; `newest` what the gauge was at the end of the last window; `text`
-    the newest text. Only windows that have the metric take part.
+    """The values that a formula reads from the windows: `count` and `rate` (per second) of a counter; `mean`, `most`
+    and `least` of a gauge, which is the mean within each window; `newest` what the gauge was at the end of the last
+    window; `text` the newest text. Only windows that have the metric take part.
 
-    An age is the newest one: it includes all of the past, and is true now.
+    For an age, the newest value counts: it includes all of the past, and is current.
     """
 
     how: How

@@ -1,4 +1,4 @@
-"""A session's finalists, what was read of each, and whose turn it is: a pure function of the readings.
+"""A session's finalists, their readings, and the one to measure next: a pure function of the readings.
 
 Finalists are measured in rounds, each once a round. The order is reversed every other round, and the first one changes,
 so that drift and neighbours affect all of them equally.
@@ -28,24 +28,27 @@ ORIGINS: Mapping[FinalistName, SearchOrigin | FinalOrigin] = {
     "rule_based": "rule_based",
     "baseline": "baseline",
 }
-"""Which step proposes to measure each, and to leave the database with it."""
+"""The origins of the recommendations that measure each finalist and hand it over."""
 ROUNDS = 16
-"""The budget that a session has where it states none."""
+"""The budget of a session that states none."""
 NARROW = 0.10
-"""An interval whose ends lie this close together says all that matters: the difference is small."""
+"""An interval whose ends lie this close together is precise enough: the difference is small."""
 MARGIN = 0.05
 """The largest certain loss of the best, if it changes fewer settings than the rule-based start."""
 HOPELESS = 0.20
 """A finalist that is behind by more than this in each of the first two rounds is not measured further."""
 STEADY = 0.25
-"""A finalist whose readings differ by more than this is unsteady, where the reference's differ by less."""
+"""A finalist whose readings differ by more than this is unsteady, if the reference's differ by less."""
 MORE_THAN_REFERENCE = 0.10
 FORGIVEN_FROM = 8
-"""Rounds from which one bad reading is a neighbour's doing and not the configuration's: a second one would be there."""
+"""The number of rounds from which one bad reading is attributed to a neighbour and not to the configuration, which
+would have caused a second one.
+"""
 STALLED = 0.35
 """A reading that falls short of the median of those around it by more than this share is a stall."""
 AROUND = 2
-"""Readings on each side that are around one: what lasts longer is the server's doing."""
+"""The number of readings on each side of one that count as its neighbours: a longer stall is attributed to the server.
+"""
 PROOF = (11, 16)
 """Readings without a stall, and with one, that a handed-over configuration needs. A configuration that stalls at every
 fourth reading has that few stalls in them with a probability below .07.
@@ -54,7 +57,7 @@ fourth reading has that few stalls in them with a probability below .07.
 
 @dataclass(frozen=True)
 class Finalist:
-    """`readings` has the metrics of each round, in order. `failed` says why it is measured no more."""
+    """`readings` has the metrics of each round, in order. `failed` says why it is no longer measured."""
 
     name: FinalistName
     configuration: Mapping[str, Value]
@@ -69,8 +72,8 @@ class Finalist:
 class Contest:
     """The finalists of a session, each of another configuration; the baseline is always one of them.
 
-    `budget` is how many rounds there are at most. With an `aim` the objective is what that judges by, and each reading
-    holds what was measured under each load and the aim; `over_loads` makes such readings.
+    `budget` is the maximum number of rounds. With an `aim` the aim's metric is the objective, and each reading contains
+    the metrics under each load and the aim; `over_loads` makes such readings.
     """
 
     objective: Objective
@@ -93,7 +96,7 @@ class Contest:
         return max(len(f.readings) for f in self.finalists)
 
     def changes(self, name: FinalistName) -> int:
-        """How many settings it has other than the baseline."""
+        """The number of settings that differ from the baseline."""
         there, own = self.by_name["baseline"].configuration, self.by_name[name].configuration
         return sum(there.get(n) != v for n, v in own.items())
 
@@ -144,9 +147,9 @@ class Contest:
         return own > STEADY and own > other + MORE_THAN_REFERENCE
 
     def wins(self, challenger: FinalistName, reference: FinalistName) -> bool:
-        """Whether it is ahead with certainty, and its worst round is no worse where it is unsteady.
+        """Whether it is ahead with certainty, and its worst round is no worse if it is unsteady.
 
-        Where the best changes fewer settings than the rule-based start, it need only be certainly no worse than that by
+        If the best changes fewer settings than the rule-based start, it only has to be certainly no worse than that by
         more than the margin.
         """
         found = self.compare(challenger, reference)
@@ -164,7 +167,7 @@ class Contest:
         return math.log1p(-MARGIN) if shorter else 0.0
 
     def is_settled(self, challenger: FinalistName, reference: FinalistName) -> bool:
-        """Whether more rounds of these two are of no use."""
+        """Whether more rounds of these two would not help."""
         found, needed = self.compare(challenger, reference), self._needed(challenger, reference)
         if self.is_hopeless(challenger, reference) or found.rounds >= self.budget:
             return True
@@ -176,8 +179,8 @@ class Contest:
         return narrow or found.high < needed or found.hope <= needed
 
     def own_stalls(self, name: FinalistName) -> int:
-        """The number of its readings that are stalls, beyond those of the other with the most stalls: these are the
-        server's.
+        """The number of its readings that are stalls, beyond those of the other finalist with the most stalls, which
+        are attributed to the server.
         """
         return max(0, self._stalls(name) - max((self._stalls(n) for n in self.by_name if n != name), default=0))
 
@@ -188,7 +191,7 @@ class Contest:
         return sum(good < usual + math.log1p(-STALLED) for good, usual in zip(goods, around, strict=True))
 
     def is_proof(self, name: FinalistName) -> bool:
-        """Whether it was read so often that it is known not to stall by itself."""
+        """Whether it has enough readings to know that it does not stall by itself."""
         needed = PROOF[min(self.own_stalls(name), len(PROOF) - 1)]
         return len(self.by_name[name].readings) >= min(needed, self.budget)
 
@@ -200,7 +203,7 @@ class Contest:
         return max(log_ratios(one, other, self.objective.goal)) < math.log1p(-HOPELESS)
 
     def out(self, name: FinalistName) -> str | None:
-        """Why it can be handed over no more, where it cannot."""
+        """The reason why it can no longer be handed over; None if it can."""
         if (failed := self.by_name[name].failed) is not None:
             return f"failed ({failed})"
         if (limit := self.breaks(name)) is not None:
@@ -212,7 +215,7 @@ class Contest:
         return f"stalled at {stalls} of {len(self.by_name[name].readings)} readings" if stalls >= len(PROOF) else None
 
     def references(self, name: FinalistName) -> list[FinalistName]:
-        """Whom it has to be ahead of: of those after it in NAMES the ones that are not out themselves."""
+        """The finalists that it has to beat: those after it in NAMES that are not excluded themselves."""
         after = NAMES[NAMES.index(name) + 1 :]
         return [n for n in after if n in self.by_name and self.out(n) is None]
 
@@ -267,5 +270,5 @@ def over_loads(finalists: Sequence[Finalist], aim: Aim) -> tuple[Finalist, ...]:
 
 
 def spread(values: Sequence[float]) -> float:
-    """How far they differ: .25 where the highest is a quarter above the lowest."""
+    """Their relative difference: .25 if the highest is a quarter above the lowest."""
     return max(values) / low - 1 if (low := min(values)) > 0 else math.inf

@@ -2,13 +2,13 @@
 
 Both sides of a round were measured shortly one after the other, so their ratio is free of the drift that moves both.
 The logarithms of the rounds' ratios are averaged without the lowest and the highest of them (from five rounds on), and
-the interval is Yuen's (1974). So one stalled window, or a server that changes in the middle of a round, does not
-decide. A test after each round that stops at the first good result errs more often than a single test. So early tests
-ask for more (Lan & DeMets 1983), and each interval holds the true gain with 90 % after every round. `python -m
-benchmarks verification` measures both.
+the interval is Yuen's (1974). One stalled window, or a server that changes in the middle of a round, is therefore not
+decisive. A test after each round that stops at the first good result errs more often than a single test. Early tests
+therefore require more (Lan & DeMets 1983), and each interval contains the true gain with 90 % after every round.
+`python -m benchmarks verification` measures both.
 
-Decisions use that interval. A repeated measurement scatters by itself, so the report has an interval that holds the
-mean of three later rounds, too.
+Decisions use that interval. A repeated measurement scatters by itself, so the report has an interval that also contains
+the mean of three later rounds.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ LEAST_ROUNDS = 3
 FORECAST_FROM = 4
 TRIMMED_FROM = 5
 TAIL = 0.03
-"""Of the last look; the looks before have the share that their rounds are of the budget."""
+"""The error of the last look; earlier looks have a share of it in proportion to their rounds."""
 LEAST_NOISE = 0.03
 """The least scatter of the rounds' logarithms of ratios: three readings that agree by chance are not a certainty."""
 LATER = 3
-"""Rounds of somebody who measures again."""
+"""The rounds of a person who measures again."""
 LATER_TAIL = 0.05
 OPTIMISM = 1.5
-"""Standard errors in favour of a challenger that a forecast of the last look grants it."""
+"""The standard errors that a forecast of the last look adds in favour of a challenger."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better than a reference, as a share of the reference's reading (.08: 8 % better).
+    """The gain over a reference, as a share of the reference's reading (.08: 8 % better).
 
     `low` to `high` holds the true gain, and with 90 % what three later rounds come to.
     """
@@ -73,7 +73,7 @@ class Comparison:
 def compared(
     challenger: Sequence[float], reference: Sequence[float], goal: Goal, budget: int, loads: int = 1
 ) -> Comparison:
-    """Of readings by round; those of rounds that only one of them has do not count. `budget` is rounds at most.
+    """The comparison of readings by round; rounds that only one of them has do not count. `budget` is rounds at most.
 
     `loads` is of how many such comparisons `worst_of` takes the least: the upper end shares its tail with the others.
     """
@@ -90,7 +90,7 @@ def compared(
 
 
 def worst_of(comparisons: Sequence[Comparison]) -> Comparison:
-    """The least gain over several loads. It is above a bound with certainty where each of them is (Berger 1982)."""
+    """The least gain over several loads. It is above a bound with certainty if each of them is (Berger 1982)."""
     middle, low, high, hope = (min(getattr(c, end) for c in comparisons) for end in ("middle", "low", "high", "hope"))
     rounds, room = min(c.rounds for c in comparisons), max(c.room for c in comparisons)
     return Comparison(rounds, middle, low, high, hope, room)

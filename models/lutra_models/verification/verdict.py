@@ -27,14 +27,14 @@ class Verdict:
 
 
 def gains(contest: Contest, name: FinalistName) -> dict[FinalistName, Gain]:
-    """By reference, how much better than it; without those that have no interval yet."""
+    """The gain over each reference; without those that have no interval yet."""
     after = [n for n in NAMES[NAMES.index(name) + 1 :] if n in contest.by_name]
     told = {n: contest.compare(name, n).told(contest.objective.goal) for n in after}
     return {n: gain for n, gain in told.items() if gain is not None}
 
 
 def gains_by_load(contest: Contest, name: FinalistName) -> dict[FinalistName, dict[str, Gain]]:
-    """By reference and load, how much better than it under that load alone; empty without an aim."""
+    """The gain over each reference under each load alone; empty without an aim."""
     loads = contest.aim.loads if contest.aim is not None else ()
     found: dict[FinalistName, dict[str, Gain]] = {}
     for other in gains(contest, name) if loads else ():
@@ -44,7 +44,7 @@ def gains_by_load(contest: Contest, name: FinalistName) -> dict[FinalistName, di
 
 
 def verdict(contest: Contest) -> Verdict | None:
-    """None while more has to be measured.
+    """None while more measurements are needed.
 
     The best, if it is certainly ahead of the rule-based start and of the baseline. It may also change fewer settings
     than the rule-based start and be certainly not worse by more than the margin. Otherwise the rule-based start, if it

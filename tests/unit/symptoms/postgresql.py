@@ -451,7 +451,7 @@ HARM = (
         pg(),
         {"slots.lost": 1},
         {"slots.lost": 0},
-        says="Replication slots that no reader can use any more: 1.",
+        says="Replication slots that readers can no longer use: 1.",
     ),
     Case(
         "writes_not_forced",

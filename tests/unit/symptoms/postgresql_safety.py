@@ -46,8 +46,8 @@ SAFETY = (
         pg(),
         {"activity.connections": 96, "activity.places": 97, "activity.idle": 90},
         {"activity.connections": 95},
-        says="All 97 connections that ordinary accounts may have are taken: 96 are open beside the agent's own, "
-        "with max_connections = 100. Of these only idle: 90. New",
+        says="All 97 connections that ordinary accounts may have are taken: 96 are open in addition to the agent's "
+        "own, with max_connections = 100. Of these only idle: 90. New",
     ),
     Case(
         "connection_limit_reached",

@@ -66,7 +66,7 @@ REDIS = (
         a_redis(settings={"maxmemory": str(GB), "maxmemory-policy": "volatile-lru"}),
         {**REFUSED, "refusals.memory": 9205, "memory.used_bytes": GB, "memory.limit_bytes": GB},
         {"refusals.memory": 90},
-        says="maxmemory-policy = volatile-lru finds nothing to evict. A person could raise maxmemory",
+        says="maxmemory-policy = volatile-lru finds nothing to evict. An administrator could raise maxmemory",
     ),
     Case(
         "writes_refused_memory",
@@ -364,7 +364,7 @@ REDIS_HARM = (
         {"memory.resident_bytes": 4.7 * GB},
         [{"process.overcommit": 1}],
         quiet=[a_redis(settings=OFF)],
-        says="The server holds 6 GB of 8 GB, the latest snapshot copied 1 GB besides, and vm.overcommit_memory is 0",
+        says="The server holds 6 GB of 8 GB, the latest snapshot copied another 1 GB, and vm.overcommit_memory is 0",
         executes=["sysctl vm.overcommit_memory=1"],
     ),
     Case(

@@ -78,6 +78,6 @@ def test_a_setting_of_the_host_is_offered_where_it_may_move_and_else_a_person_is
     found = {s.name: s for s in diagnose(live, Policy(host=bool(host)), [case.of(case.shown)]).symptoms}["swapping"]
     offered = {True: [("vm.swappiness", 10)], False: [("vm.swappiness", None)], None: []}
     assert [(c.setting, c.after) for c in found.cures] == offered[host]
-    assert ("A person could" in found.sentence) is (host is not True)
+    assert ("An administrator could" in found.sentence) is (host is not True)
     if host is False:
         assert "concerns everything that runs on the machine" in (found.cures[0].obstacle or "")

@@ -24,7 +24,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Look:
-    """`where` is the URL without its password. `cut` are reasons why less was seen than could be."""
+    """`where` is the URL without its password. `cut` are reasons why less was visible than possible."""
 
     where: str
     account: str

@@ -1,7 +1,7 @@
 """The faults of a server and their cures, as far as they are known; the facts that are not known, and why.
 
 The memory and the processors of a server elsewhere are unknown. It is judged twice, as if it had little of both and as
-if it had much: what both say holds on any hardware, and all else is not judged.
+if it had much: a finding of both judgements holds on any hardware, and nothing else is judged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SMALL, LARGE = Host(2**30, 1), Host(2**40, 128)
 HARDWARE = "they depend on the server's memory and processors, which are known only on its own host: run this there"
 NOTHING_OF_IT = "the server has nothing of the kind, or did none of it meanwhile: look longer, and under load"
 OF_THE_MACHINE = "host"
-"""The collector of what this host says of itself."""
+"""The collector of this host's own facts."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Judgement:
-    """`settings` are the findings about values that no symptom speaks of. `elsewhere`: the hardware is unknown."""
+    """`settings` are the findings about values that no symptom covers. `elsewhere`: the hardware is unknown."""
 
     live: LiveSettings
     diagnosis: Diagnosis

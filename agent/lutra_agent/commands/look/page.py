@@ -1,4 +1,6 @@
-"""The document as one page for a colleague: it asks no network, runs no script, and escapes what a server said."""
+"""The document as one page for a colleague: it loads nothing from the network, runs no script, and escapes a server's
+text.
+"""
 
 from __future__ import annotations
 

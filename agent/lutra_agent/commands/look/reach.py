@@ -1,4 +1,4 @@
-"""The server behind a URL, opened; and in one sentence with the way out why it is not."""
+"""The server behind a URL, opened; or the reason why it cannot be opened, with a remedy, in one sentence."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ POOLED = (
 
 @dataclass(frozen=True)
 class Reached:
-    """`refusal` says that the server lets nobody in, or answers nothing: None if it does."""
+    """`refusal` says that the server admits nobody, or does not answer; None if it does."""
 
     family: Family
     section: DatabaseConfig
@@ -83,9 +83,9 @@ def address(url: str) -> Address:
 
 
 def reach(wanted: Address, ask: Ask | None) -> Reached:
-    """The server that answers, of whichever product of the family it is.
+    """The answering server, whatever product of the family it is.
 
-    `ask` gives a password where the server wants one and none is known. Raises ConfigError and DatabaseUnavailable,
+    `ask` gives a password if the server requires one and none is known. Raises ConfigError and DatabaseUnavailable,
     with the way out.
     """
     try:

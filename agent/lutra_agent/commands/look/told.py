@@ -12,7 +12,7 @@ Document = Mapping[str, Any]
 
 
 def lines(document: Document) -> Iterator[str]:
-    """Unbroken and printable: what the server is, what is seen of it, the findings, and what is not known."""
+    """Unbroken and printable: the server, what is visible of it, the findings, and what is unknown."""
     for line in _parts(document):
         yield printable(line)
 

@@ -1,4 +1,4 @@
-"""How people name a server: by a URL, which becomes the table `[database]` of an agent's file."""
+"""The URL of a server, as people write it; it becomes the table `[database]` of an agent's file."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Addresses:
     """The URLs of a family's servers.
 
     They begin with one of `prefixes`. `table` makes the table `[database]` of one, without the engine, and raises
-    ConfigError. A server whose refusal contains `no_password` was given none. `words` are what people write
-    in the URL for a key of the agent's file, by which messages name it.
+    ConfigError. A server whose refusal contains `no_password` was given none. `words` are the forms in the URL of keys
+    of the agent's file, which messages use.
     """
 
     prefixes: tuple[str, ...]
@@ -35,7 +35,7 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Url:
-    """A URL in its parts, decoded. `host` is empty, and `user` and `port` are None, where it does not name them."""
+    """A URL in its parts, decoded. `host` is empty, and `user` and `port` are None, if it does not name them."""
 
     scheme: str
     user: str | None
@@ -46,7 +46,7 @@ class Url:
 
 
 def without_password(address: str) -> tuple[str, str | None]:
-    """The address as it may be shown, and the password that was in it."""
+    """The address in a form that may be shown, and the password that was in it."""
     if found := IN_AUTHORITY.search(address):
         return f"{address[: found.end('before')]}{address[found.start('after') :]}", unquote(found["password"])
     if found := AS_OPTION.search(address):
@@ -56,7 +56,7 @@ def without_password(address: str) -> tuple[str, str | None]:
 
 
 def parsed(address: str, known: Collection[str]) -> Url:
-    """`known` are the options that it may have; "-" and "_" are alike in them. Raises ConfigError."""
+    """`known` are the options that it may have; "-" and "_" are equivalent in them. Raises ConfigError."""
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -71,7 +71,7 @@ def parsed(address: str, known: Collection[str]) -> Url:
 
 
 def system_authorities() -> str:
-    """The file of the authorities that this machine trusts. Raises ConfigError where it has none."""
+    """The file of the authorities that this machine trusts. Raises ConfigError if there is none."""
     paths = ssl.get_default_verify_paths()
     found = next((p for p in (paths.cafile, "/etc/ssl/certs/ca-certificates.crt") if p and Path(p).is_file()), None)
     if found is None:

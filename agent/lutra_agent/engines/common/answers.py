@@ -31,7 +31,7 @@ def understood(what: str) -> Iterator[None]:
 
 
 class Attempts:
-    """Parts of one sample, each read separately: `problems` names those that failed, and the others are there."""
+    """Parts of one sample, each read separately: `problems` names those that failed; the others are available."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []

@@ -1,4 +1,4 @@
-"""Where a database is, and how its clients log in there."""
+"""The address of a database, and the login of its clients."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Database(Protocol):
 
 @runtime_checkable
 class NamedDatabase(Database, Protocol):
-    """One of several in a server: its clients connect to it by name."""
+    """One of several databases in a server: its clients connect to it by name."""
 
     @property
     def dbname(self) -> str: ...
@@ -51,7 +51,7 @@ def require_named(database: Database, driver: str) -> NamedDatabase:
 
 
 def require_proved(database: Database) -> None:
-    """Raises DriverFailed if nothing proves that the server itself would be given the password."""
+    """Raises DriverFailed if it is not proven that the password would go to the server itself."""
     if not database.proved:
         how = "name the server's socket as database.host"
         raise DriverFailed(

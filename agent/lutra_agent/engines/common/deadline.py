@@ -1,8 +1,8 @@
-"""Limits to how long an answer is waited for, and how long it may be, kept by the client.
+"""Limits on the time and the size of an answer, enforced by the client.
 
 A server's own timeout uses its own clock: a server that is stopped, or hangs in the kernel, never checks it, and its
 host answers keepalives. A socket's timeout starts again with each byte, and a program that took the port may send one
-now and then, or for ever.
+now and then, or forever.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An opened database: what the agent asks of it, in three parts. Everything else in the agent is the same for all.
+"""An opened database, in three parts. Everything else in the agent is the same for all engines.
 
 A family is a value in `lutra_agent.engines.families.FAMILIES`; a new one is one folder and one line in that tuple.
 """

@@ -31,7 +31,7 @@ class Family:
 
 @contextmanager
 def needs_extra(name: str) -> Iterator[None]:
-    """Around the import of a driver. Raises ConfigError, which says what to install."""
+    """A context for the import of a driver. Raises ConfigError, which names the package to install."""
     try:
         yield
     except ModuleNotFoundError as error:

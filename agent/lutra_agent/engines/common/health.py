@@ -1,4 +1,4 @@
-"""Whether a server runs, which server it is, and where it lies on this host."""
+"""The state of a server: whether it runs, its identity, and its place on this host."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lutra_agent.engines.common.place import Place
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """Which server answers. `identifier` is what it calls itself, empty if it has no name of its own.
+    """The identity of the answering server. `identifier` is its own name for itself, empty if it has none.
 
-    `pooled`: a pooler answers in its place, and gives each statement any of the sessions that it shares.
+    `pooled`: a pooler answers in its place, and gives each statement any of its shared sessions.
     """
 
     version: str
@@ -29,9 +29,9 @@ class ServerIdentity:
 class Traces:
     """Files of this host that distinguish a shutdown from a crash; all empty if there are none.
 
-    `running` are there while the server runs; a shutdown removes them, and a crash leaves them. `listening` are
-    removed when a shutdown begins. `starts` are written by each start that succeeds. `log` is the server's own log, to
-    which each start that succeeds adds a line with `ready` in it.
+    `running` exist while the server runs; a shutdown removes them, and a crash leaves them. `listening` are removed
+    when a shutdown begins. `starts` are written by each start that succeeds. `log` is the server's own log, to which
+    each start that succeeds adds a line with `ready` in it.
     """
 
     running: tuple[Path, ...] = ()
@@ -81,17 +81,17 @@ class Health(Protocol):
     def was_shut_down(self, traces: Traces) -> bool | None:
         """Whether a server that is down was shut down, by the traces of when it was up; None if unknown.
 
-        Asks no server.
+        Does not query the server.
         """
         ...
 
     def close(self) -> None:
-        """Close the connection that the engine's parts share; the next question opens it again."""
+        """Close the connection that the engine's parts share; the next query opens it again."""
         ...
 
 
 def shut_down_by(traces: Traces) -> bool | None:
-    """Whether the server was shut down, or began to be, by what is left of its traces."""
+    """Whether the server was shut down, or a shutdown began, according to its remaining traces."""
     if not traces.running:
         return None
     if traces.listening and not any(map(os.path.lexists, traces.listening)):

@@ -1,4 +1,6 @@
-"""Which account, process and socket of this host answer on a connection: the kernel's word, not the server's."""
+"""The account, the process and the socket of this host that answer on a connection, according to the kernel and not to
+the server.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ OF_ANOTHER_NAMESPACE = 0
 
 @dataclass(frozen=True)
 class Peer:
-    """The other side of a connection; None for what the kernel does not show, as of another host.
+    """The other side of a connection; None for facts that the kernel does not show, for example about another host.
 
     `process` is the process that made the socket's file, and OF_ANOTHER_NAMESPACE if that process has no number here.
     `inode` is the other side's end of a TCP connection.

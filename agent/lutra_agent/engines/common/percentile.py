@@ -10,10 +10,10 @@ MOST = 2**64
 
 
 def percentile(bounds: Sequence[tuple[float, float]], counts: Sequence[int], share: float = P99) -> float | None:
-    """Interpolated within its range, on a logarithmic scale where the range begins above zero.
+    """A percentile, interpolated within its range, on a logarithmic scale if the range begins above zero.
 
-    `bounds` are the ranges' ends. None if nothing was counted, where the percentile lies in an open range, and where
-    these are neither ranges of durations nor counts.
+    `bounds` are the ranges' ends. None if nothing was counted, if the percentile lies in an open range, or if these are
+    not counts per range of durations.
     """
     if not counted(bounds, counts):
         return None

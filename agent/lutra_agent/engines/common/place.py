@@ -1,7 +1,7 @@
-"""Which process and which folder of this host are the server's that answers.
+"""The process and the folder of this host that belong to the answering server.
 
 A server's report about itself holds for its own host: in a container, behind a tunnel or on another host the same path
-is another folder, and the same number another process. So each fact is used only after it is proven.
+is another folder, and the same number another process. Each fact is therefore used only after it is proven.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from lutra_agent.engines.common.peer import OF_ANOTHER_NAMESPACE, Peer
 from lutra_agent.errors import CollectionFailed
 
 STARTED_ALIKE_S = 5.0
-"""The kernel and a server report the begin of a process by different clocks, each in whole seconds."""
+"""The kernel and a server report the start of a process by different clocks, each in whole seconds."""
 SERVICE_MANAGER = 1
-"""It may make the socket's file, and give it to the server."""
+"""A program that may create the socket's file and give it to the server."""
 MOST_LINKS = 20
 
 WAY_OUT = (
@@ -37,8 +37,8 @@ NO_LIMITS = "the agent does not know the limits of its container"
 class Place:
     """The process and folder on this host that are proven to be the server's.
 
-    `doubt` is what is not, in words, with the way out; empty if both are. `unread`: the server's answers could not
-    be read, and may be another time.
+    `doubt` says what is not proven, with the remedy; empty if both are. `unread`: the server's answers could not be
+    read, but may be readable later.
     """
 
     process: int | None = None
@@ -52,7 +52,7 @@ class Place:
         return self.process is not None or self.folder is not None
 
     def folder_or(self, named: Path | None) -> Path | None:
-        """`named` is the agent's own file's, for a server that does not tell this account where its data are."""
+        """`named` is from the agent's own file, for a server that does not show this account its data folder."""
         if self.folder is not None or named is None or self.process is None:
             return self.folder
         return None if sees(self.process, named) is False else named
@@ -65,7 +65,7 @@ class Told:
     `process` is its number, and `holder` the process that has our connection, if they differ. `started_s` is the epoch
     second at which the holder began, and `up_since_s` that of the server, with an error of at most `error_s`. `named`
     says whether the data in `folder` bear the server's own name: None if unknown, and then `unnamed` says what is
-    missing to know it.
+    missing.
     """
 
     programs: Collection[str]
@@ -105,7 +105,9 @@ def place_of(told: Told) -> Place:
 
 
 def sees(process: int, path: Path) -> bool | None:
-    """Whether `path` is the same file or folder for the process as for us; None if we may not look, or it ended."""
+    """Whether `path` is the same file or folder for the process as for us; None if this account may not look, or it
+    ended.
+    """
     try:
         return os.path.samestat(_within(Path(f"/proc/{process}/root"), path).stat(), path.stat())
     except PermissionError:

@@ -1,4 +1,4 @@
-"""A setting source: a place that keeps settings, how they are read, changed and restored there.
+"""A setting source: a place that keeps settings, with the means to read, change and restore them.
 
 A server keeps its own settings, so every engine has a source for them. Settings that live elsewhere and matter to the
 same database, such as those of the host's operating system, are a further source of the same engine.
@@ -26,7 +26,7 @@ Scope = Literal["server", "host"]
 
 @dataclass(frozen=True)
 class Permissions:
-    """Which settings the agent's account may change, and the statements that would let it change the others."""
+    """The settings that the agent's account may change, and the statements that would let it change the others."""
 
     changeable: frozenset[str]
     may_reload: bool
@@ -38,7 +38,7 @@ class Backing(ABC):
     """The file of this host in which a source keeps its settings: an undo restores it byte by byte.
 
     With `read_at_start_alone`, a restored file becomes active with a restart of the server. The settings
-    `held_while_down` say where the data are: what the file of a server that is down says of them is left to it, or it
+    `held_while_down` name the location of the data: in the file of a server that is down they are left unchanged, or it
     would start from other data. `rewritten` and `says` are pure.
     """
 
@@ -49,16 +49,16 @@ class Backing(ABC):
     def settings_file(self) -> Path | None:
         """The file which `execute` changes; None if the agent's account may not know it, or there is none.
 
-        Raises DatabaseUnavailable where only the server names it.
+        Raises DatabaseUnavailable if only the server names it.
         """
 
     @abstractmethod
     def settings_file_in(self, data_dir: Path | None) -> Path | None:
-        """The same file of a server that is down: by the agent's own file, or in the folder of the server's data."""
+        """The same file of a server that is down, from the agent's own file or in the server's data folder."""
 
     @abstractmethod
     def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        """The file's content with these texts in it, nothing of a setting where None, and all else as it was.
+        """The file's content with these texts (None removes a setting), and everything else unchanged.
 
         Raises ValueError for content that is not the source's.
         """
@@ -83,18 +83,18 @@ class Activation:
     settle_s: float = 5.0
 
     def reload(self) -> None:
-        """Make what `execute` did active. Raises ApplyRefused where that fails, and DatabaseUnavailable."""
+        """Make what `execute` did active. Raises ApplyRefused if that fails, and DatabaseUnavailable."""
 
     def settled(self) -> bool:
-        """Whether all that `execute` did is active, or waits for a restart of the server alone.
+        """Whether all that `execute` did is active, or waits only for a restart of the server.
 
-        A source whose values become active later says no until then: nothing restarts the server, and nothing counts as
-        applied or restored, while a value may still change by itself.
+        A source whose values become active later is False until then: nothing restarts the server, and nothing counts
+        as applied or restored, while a value may still change by itself.
         """
         return True
 
     def before_restart(self) -> None:
-        """Raises ApplyRefused where a restart of the server would lose data."""
+        """Raises ApplyRefused if a restart of the server would lose data."""
 
 
 class SettingSource(Protocol):
@@ -102,13 +102,13 @@ class SettingSource(Protocol):
 
     `name` is SERVER for the server's own settings, and otherwise the source that `catalogue` names. No two sources of
     an engine have the same name, and no setting is in the catalogues of two. A change of a source whose `scope` is
-    "host" concerns everything that runs on the host. A source without a `backing` is undone by its steps alone.
+    "host" affects everything that runs on the host. A source without a `backing` is undone by its steps alone.
 
     The steps of `plan` and `undo` are those that the catalogue's renderer gives, so that people are shown what
     `execute` carries out.
 
-    Methods that ask a server raise DatabaseUnavailable where it cannot be reached; a source that needs no server is
-    undone while it is down. `plan` and `undo` are pure, except that they may ask the server what needs a restart.
+    Methods that ask a server raise DatabaseUnavailable if it cannot be reached; a source that needs no server is undone
+    while it is down. `plan` and `undo` are pure, except that they may ask the server what needs a restart.
     """
 
     name: str
@@ -130,14 +130,14 @@ class SettingSource(Protocol):
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
         """The steps of one change: in the settings file, and active.
 
-        Where a `restart` of the server comes, what that makes active is left to it.
+        Where a `restart` of the server follows, it activates the values.
         """
         ...
 
     def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
         """The steps that restore `text` in the settings file (with None, remove the setting), and make `active` active.
 
-        Where a `restart` of the server comes, what that makes active is left to it.
+        Where a `restart` of the server follows, it activates the values.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Questions to several setting sources at once."""
+"""Queries of several setting sources at once."""
 
 from __future__ import annotations
 

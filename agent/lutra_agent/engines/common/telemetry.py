@@ -14,7 +14,7 @@ from lutra_models.metrics import P99Of, P99Source
 class Reading:
     """The reading of one collector. `epoch` changes when the counters started again (a restart, a statistics reset).
 
-    `texts` are names of objects, never what somebody asked of them or stored in them.
+    `texts` are names of objects, never queries or stored data.
     """
 
     counters: Mapping[str, float] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Latency:
-    """The 99th percentile of a window, in milliseconds, and where it comes from."""
+    """The 99th percentile of a window, in milliseconds, and its source."""
 
     p99_ms: float
     source: P99Source
@@ -47,7 +47,7 @@ class Latency:
 class Targets:
     """An engine's target metrics over a window; unknown ones are absent.
 
-    `diagnostics` are further metrics of the window, which no session improves.
+    `diagnostics` are further metrics of the window, which are not objectives.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -57,9 +57,9 @@ class Targets:
 
 @dataclass(frozen=True)
 class Visible:
-    """One line of `lutra-agent check`: what it is, whether it is there, and how to get it where it is not.
+    """One line of `lutra-agent check`: its subject, whether it is available, and how to get it if it is not.
 
-    `p99` says in words where the 99th percentile comes from, where this is what gives it.
+    `p99` is the source of the 99th percentile in words, if this line is its source.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Telemetry(Protocol):
     def sample(self, at: datetime, monotonic_s: float) -> Sample: ...
 
     def targets(self, before: Sample, after: Sample) -> Targets:
-        """Target metrics between two samples that no reset separates. Asks nothing of the server."""
+        """Target metrics between two samples that no reset separates. Does not query the server."""
         ...
 
     def visible(self) -> tuple[Visible, ...]: ...

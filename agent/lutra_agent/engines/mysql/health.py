@@ -1,4 +1,4 @@
-"""Whether a server of the family runs, and which one it is."""
+"""The state and the identity of a server of the family."""
 
 from __future__ import annotations
 

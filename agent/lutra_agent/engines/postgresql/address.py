@@ -12,7 +12,7 @@ from lutra_agent.errors import ConfigError
 FOLDERS = ("/run/postgresql", "/var/run/postgresql", "/tmp")  # noqa: S108
 VERIFIED = {"verify-full": "identity", "verify-ca": "ca"}
 ROOT = Path("~/.postgresql/root.crt")
-"""libpq's own place of the authority."""
+"""libpq's default path of the authority."""
 
 
 def table(address: str) -> Table:

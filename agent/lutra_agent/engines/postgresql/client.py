@@ -13,7 +13,7 @@ CAUTIOUS_LIBPQ = 16
 
 
 def libpq_environment(database: Database, folder: Path, libpq: int = 0) -> dict[str, str]:
-    """Our environment with the password, where there is one, in a file of `folder` that only we can read.
+    """The environment with the password, if there is one, in a file of `folder` that only this account can read.
 
     `libpq` is the version of the client's, if known: from 16 on it does not send a password in clear text. Raises
     DriverFailed if an older one would send the password to any program that listens on the port.

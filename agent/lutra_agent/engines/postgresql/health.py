@@ -1,4 +1,4 @@
-"""Whether a PostgreSQL server runs, and which one it is."""
+"""The state and the identity of a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lutra_agent.files.atomic import read_regular
 
 PID_FILE = "postmaster.pid"
 STATUS_LINE, STOPPING = 7, b"stopping"
-"""Of that file: what the server does."""
+"""The line of that file with the server's state."""
 LONGEST = 10_000
-"""Of that file, in bytes: what a server names may be any file."""
+"""The size limit of that file, in bytes: a server may name any file."""
 OPTIONS_FILE = "postmaster.opts"
 """Written by each start, once the server has its memory and its port."""
 CONTROL_FILE = Path("global/pg_control")

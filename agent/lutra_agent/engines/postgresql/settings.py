@@ -46,7 +46,7 @@ SOURCE = 8
 """The column of `QUERY` that tells where a value is from."""
 SESSION = "session"
 OWN = ("database", "user", "database user", "client", SESSION)
-"""Sources of a value that concerns the agent's session, and those like it, alone."""
+"""Sources of a value that applies only to sessions such as the agent's."""
 HIDDEN = "the agent's own role or database, whose value hides the server's from it: ALTER ROLE … RESET {name} shows it"
 
 
@@ -71,7 +71,7 @@ def persisted(connection: Connection, file: Path | None) -> dict[str, str] | Non
 
 
 def tells(connection: Connection, file: Path | None) -> bool:
-    """Whether anything shows what the settings file says: else an undo takes out lines that it cannot see."""
+    """Whether the content of the settings file is visible; otherwise an undo would remove lines that it cannot see."""
     return bool(connection.row(SEES_SOURCES)[0]) or persisted(connection, file) is not None
 
 
@@ -86,7 +86,7 @@ def parse_settings_file(text: str) -> dict[str, str]:
 
 
 def rewritten(text: str, texts: Mapping[str, str | None]) -> str:
-    """The file with these texts, each on a line of its own, and every other line as it was."""
+    """The file with these texts, each on its own line, and every other line unchanged."""
     kept = [line for line in text.splitlines() if not ((found := LINE.match(line)) and found[1].lower() in texts)]
     lines = [f"{name} = '{_escaped(value)}'" for name, value in texts.items() if value is not None]
     return "".join(f"{line}\n" for line in [*kept, *lines])

@@ -11,7 +11,7 @@ ENCRYPTED = ("rediss", "valkeys")
 
 
 def table(address: str) -> Table:
-    """The number of a database does not matter: a server is looked at as a whole.
+    """The number of a database does not matter, because a server is examined as a whole.
 
     With a scheme without TLS, the password is sent as the server's own client sends it.
     """
@@ -33,7 +33,7 @@ WORDS = {
     "database.host": "?socket=FILE in the URL",
     "# config_file": "# in the server's own configuration file, which CONFIG REWRITE writes as well",
 }
-"""An agent has an account of its own, with its rights alone. A look uses a person's account, which keeps its rights."""
+"""An agent has its own account with only its rights. A look uses a person's account, which keeps its rights."""
 NO_PASSWORD = "NOAUTH"  # noqa: S105
 REDIS = Addresses(("redis://", "rediss://"), table, NO_PASSWORD, WORDS)
 VALKEY = Addresses(("valkey://", "valkeys://"), table, NO_PASSWORD, WORDS)

@@ -1,4 +1,4 @@
-"""Whether a server of the family runs, and which one it is."""
+"""The state and the identity of a server of the family."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RedisHealth:
         return info.get("run_id") or info.get("process_id", "")
 
     def traces(self) -> Traces:
-        """Where it crashes by a fault of its own, a server that runs in the background removes the first of them."""
+        """If it crashes by its own fault, a server that runs in the background removes the first of them."""
         try:
             return Traces(self._session.left_behind(), log=self._session.log(), ready=READY)
         except CollectionFailed:

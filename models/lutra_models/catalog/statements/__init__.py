@@ -1,4 +1,4 @@
-"""The steps of a change, rendered once: what an operator is shown is what an agent executes."""
+"""The steps of a change, rendered once: the operator sees exactly what the agent executes."""
 
 from lutra_models.catalog.statements.renderers import RENDERERS, renderer
 from lutra_models.catalog.statements.shown import as_text, to_paste

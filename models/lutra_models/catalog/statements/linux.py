@@ -22,7 +22,8 @@ BY_RATIO = {
     "vm.dirty_background_bytes": "vm.dirty_background_ratio",
     "vm.dirty_bytes": "vm.dirty_ratio",
 }
-"""Of these 0 says that the kernel counts by a ratio. No file can ask for that: without a line it is so."""
+"""A 0 in these settings means that the kernel uses a ratio. No file can request that; it is the state without a line.
+"""
 FOLDERS = {"transparent_hugepage": "/sys/kernel/mm/transparent_hugepage", "data_disk": "/sys/block/DATA_DISK/queue"}
 
 
@@ -31,7 +32,7 @@ def is_sysctl(name: str) -> bool:
 
 
 def kept(name: str, value: str | None) -> str | None:
-    """The lines of the file that keep `value`."""
+    """The lines of the file that persist `value`."""
     unsaid = OWN_ALLOCATOR if name == ALLOCATOR else "0" if name in BY_RATIO else None
     return None if value == unsaid else value
 
@@ -41,7 +42,7 @@ def change(name: str, text: str, _restart: bool) -> tuple[Step, ...]:
 
 
 def undo(name: str, text: str | None, active: str, _restart: bool) -> tuple[Step, ...]:
-    """The value first: until it is restored, the file shows its owner."""
+    """The value comes first: until it is restored, the file shows its owner."""
     if name == ALLOCATOR:
         return change(name, text or OWN_ALLOCATOR, True)
     return (_active(name, active), _line(name, text))

@@ -1,4 +1,5 @@
-"""MariaDB keeps no changed setting by itself: SET GLOBAL, and a line of an option file that it reads at its start.
+"""MariaDB does not persist a changed setting by itself: SET GLOBAL, and a line of an option file that it reads at its
+start.
 
     loose_sort_buffer_size = 4194304
 
@@ -17,12 +18,12 @@ SECTION = "mariadbd"
 
 
 def fits_a_line(value: str) -> bool:
-    """Whether a line of an option file can hold the value."""
+    """Whether a line of an option file can contain the value."""
     return '"' not in value and value.isprintable()
 
 
 def line(name: str, value: str | None) -> FileLine:
-    """The line that gives a setting a value; where None, what says that there is none."""
+    """The line that gives a setting a value; for None, a comment that there is no line."""
     return FileLine(name, _text(f"loose_{variable(name)}", value), FILE, SECTION, value)
 
 

@@ -1,4 +1,4 @@
-"""MySQL 8.0 and later: SET PERSIST keeps a value over a restart. Its words for values are MariaDB's too."""
+"""MySQL 8.0 and later: SET PERSIST keeps a value over a restart. Its words for values are the same as MariaDB's."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0
 
 
 def literal(text: str) -> str:
-    """A number bare, any other value quoted: the server refuses '128' for a number."""
+    """The value as a literal: numbers bare, all others quoted, because the server refuses '128' for a number."""
     if _NUMBER.fullmatch(text):
         return text
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def variable(name: str) -> str:
-    """The name itself. Raises ValueError for what is not a variable name."""
+    """The name itself. Raises ValueError if it is not a variable name."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a variable name")
     return name
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two texts mean one value: 1G and 1073741824, ON and 1, 75 and 75.000000."""
+    """Whether two texts mean the same value: 1G and 1073741824, ON and 1, 75 and 75.000000."""
     return _plain(one) == _plain(other)
 
 
 def set_global(name: str, text: str) -> Statement:
-    """The statement that makes a value active without keeping it."""
+    """The statement that makes a value active without persisting it."""
     return Statement(name, f"SET GLOBAL {variable(name)} = {literal(text)}", wanted=text)
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: ALTER SYSTEM writes postgresql.auto.conf; a reload or a restart makes active what that says."""
+"""PostgreSQL: ALTER SYSTEM writes postgresql.auto.conf; a reload or a restart activates its content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BARE = re.compile(r"[a-z_][a-z0-9_.]*")
 
 
 def literal(text: str) -> str:
-    """Always quoted: ALTER SYSTEM reads a number from a text too."""
+    """The value, always quoted: ALTER SYSTEM accepts numbers as text."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -1,4 +1,4 @@
-"""Redis, Valkey and pika: CONFIG SET makes a value active, and a line of the server's own file keeps it.
+"""Redis, Valkey and pika: CONFIG SET makes a value active, and a line of the server's own file persists it.
 
     maxmemory-samples 10
 
@@ -16,16 +16,18 @@ FILE = "config_file"
 PAIRS = frozenset({"save"})
 """Settings whose value is any number of pairs: a line for each, as every version reads it."""
 KEEP_DATA = frozenset({"appendonly", "save"})
-"""Set while the server runs, even before a restart: one that finds them in its file alone starts without its data."""
+"""Settings that are set while the server runs, even before a restart: a server that finds them only in its file starts
+without its data.
+"""
 IN_FILE = {"max-write-buffer-number": "max-write-buffer-num"}
-"""pika 3.3 reads another name from its file than it answers to; the name of its answers is passed over there."""
+"""pika 3.3 uses different names in its file and in its answers; it ignores the name of its answers in the file."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:=+/-]+", re.ASCII)
 
 
 def word(text: str) -> str:
-    """A value as one word of a command or a line: quoted where it has to be."""
+    """A value as one word of a command or a line, quoted if necessary."""
     if _PLAIN.fullmatch(text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -40,7 +42,7 @@ def lines(name: str, value: str) -> list[str]:
 
 
 def pika_line(name: str, value: str) -> str:
-    """The line of a pika file: nothing is quoted there."""
+    """The line of a pika file, in which nothing is quoted."""
     return f"{IN_FILE.get(name, name)} : {value}"
 
 

@@ -1,4 +1,4 @@
-"""The renderer of each catalogue. A next one is a module and a line in the tuple."""
+"""The renderer of each catalogue. A new one is a module and a line in the tuple."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RENDERERS: tuple[Renderer, ...] = (LINUX, MARIADB, MYSQL, PIKA, POSTGRESQL, REDI
 
 
 def renderer(catalogue: str) -> Renderer:
-    """Raises NotFound for a catalogue whose changes nothing renders."""
+    """Raises NotFound for a catalogue without a renderer."""
     renderers = extensions.extended(RENDERERS, extensions.RENDERERS, lambda r: r.catalogue)
     found = next((r for r in renderers if r.catalogue == catalogue), None)
     if found is None:

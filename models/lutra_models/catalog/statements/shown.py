@@ -9,7 +9,7 @@ from lutra_models.catalog.statements.steps import Step
 
 
 def as_text(steps: Sequence[Step]) -> str:
-    """The steps of one change: its statements in one line, joined by "; ", and what belongs to files below it."""
+    """The steps of one change: its statements in one line, joined by "; ", and the lines of files below it."""
     statements = "; ".join(s.text for s in steps if not s.file)
     return "\n".join([statements, *_file_lines(steps)] if statements else _file_lines(steps))
 

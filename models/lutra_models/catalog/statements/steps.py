@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Step:
     """One step of a change of `setting`: the `text` that its source executes.
 
-    `file` and `section` say where a line belongs; both are empty for a statement. `file` is the key under which the
-    agent's own file names it: each host has it elsewhere.
+    `file` and `section` name the place of a line; both are empty for a statement. `file` is the key under which the
+    agent's own file names it, because its path differs between hosts.
     """
 
     setting: str
@@ -29,7 +29,7 @@ class Statement(Step):
 
 @dataclass(frozen=True)
 class FileLine(Step):
-    """A line of the agent's file, with the `value` that it gives; a `value` of None takes the setting's line out."""
+    """A line of the agent's file, with the `value` that it gives; a `value` of None removes the setting's line."""
 
     value: str | None = None
 
@@ -40,8 +40,8 @@ class Renderer:
 
     `change(name, text, restart)` gives a setting the value that `text` says: at once, or with the restart that follows.
     `undo(name, text, active, restart)` makes the server's file say `text` again (nothing of the setting, where None)
-    and `active` active; where a restart follows, that is left to it. `reload` is the statement that makes active what a
-    setting's file says, where the server has a file of its own and does not look at it by itself.
+    and `active` active; if a restart follows, the restart does that. `reload` is the statement that activates the
+    content of a setting's file, for a server that has its own file and does not watch it.
     """
 
     catalogue: str

@@ -1,4 +1,4 @@
-"""The next step on a live database, where a person approves each one and clients notice what it does.
+"""The next step on a live database, where a person approves each step and clients notice its effect.
 
 The steps by priority: first, a return to known settings that are better than the current ones at comparable load. Then
 the evidence, and changes that are probably better by the model of this database and its past workloads. Within the
@@ -36,7 +36,7 @@ from lutra_models.knobs import Configuration, Number
 
 @dataclass(frozen=True)
 class Advised:
-    """The configuration, the step that proposed it, and what it rests on.
+    """The configuration, the step that proposed it, and its basis.
 
     `reasons` are those of evidence and of a return; for other steps the predictions are the reason.
     """
@@ -95,7 +95,7 @@ def _special(history: History, name: str) -> tuple[float, ...]:
 
 _SAME = 1e-9
 _SHARES = (1.0, 0.5, 0.25)
-"""Of a single move of the search: what is surely no worse is often near."""
+"""The largest single move of the search: configurations that are certainly no worse are often near."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The evidence's changes as one proposal: first those without a restart; those that need one come by themselves."""
+"""The evidence's changes as one proposal: first those without a restart; those that need one come separately."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
 Objects = Callable[[Configuration], str | None]
-"""Why a configuration is not proposed, by what this database has taught; None if nothing is known against it."""
+"""The reason, learned from this database, why a configuration is not proposed; None if nothing is known against it."""
 Group = tuple[Finding, tuple[Move, ...]]
 
 
@@ -33,7 +33,7 @@ class Evident:
 def evident(
     history: History, evidence: Evidence, current: Configuration, most: int | None, objects: Objects, options: Live
 ) -> Evident:
-    """The first proposal of a session takes all that is plainly wrong; a later one a symptom at a time.
+    """The first proposal of a session corrects everything that is plainly wrong; later ones take one symptom at a time.
 
     Moves of one symptom are made together. Moves that need a restart are gathered into one proposal, after the rest. A
     move that may not be proposed is reported with the reason, and the next in strength takes its place.

@@ -25,7 +25,7 @@ class Shown:
     current: Configuration
 
     def against(self, former: Configuration) -> Compared | None:
-        """What the current configuration is against `former`; None if that was never active."""
+        """The current configuration compared with `former`; None if the latter was never active."""
         known = next((c for there, c in self._compared if there == former), None)
         if known is not None:
             return known
@@ -36,7 +36,9 @@ class Shown:
         return Compared((), found.verdict, f"{sentence(found)}.", found.ratio)
 
     def better(self) -> Iterator[tuple[Configuration, Compared]]:
-        """Former configurations against which the current one is worse: what was compared, then the largest loss."""
+        """Former configurations that are better than the current one: directly compared ones first, then by the largest
+        loss.
+        """
         compared = [there for there, _ in self._compared]
         others = [c for c in self._windows if c != self.current and c not in compared]
         found = [(c, told) for c in (*compared, *others) if (told := self.against(c)) and told.verdict == "worse"]
@@ -44,8 +46,8 @@ class Shown:
         yield from sorted((one for one in found if one[0] in others), key=lambda one: -self._lost(one[1]))
 
     def ends_on(self, chosen: Configuration) -> Configuration:
-        """The configuration on which a live session ends: never one that the current one beats, and never one that
-        lost.
+        """The configuration on which a live session ends: never one that is worse than the current one, and never one
+        that lost.
         """
         if chosen == self.current:
             return next((there for there, _ in self.better()), chosen)

@@ -86,7 +86,7 @@ def waiting_rules(names: Sequence[str]) -> str:
 
 
 def nothing(evidence: Evidence | None, options: Live) -> str:
-    """The verdict where nothing is proposed: what was found may be a person's affair, or its cure not allowed."""
+    """The verdict if nothing is proposed: a person may have to cure the findings, or their cures may not be allowed."""
     found = strong(evidence, options)
     if not found:
         return "Nothing is worth changing."
@@ -109,7 +109,7 @@ def returns(before: Configuration, after: Configuration, told: Compared) -> tupl
 
 
 def improved(before: Configuration, after: Configuration, objective: Objective, gain: float) -> tuple[Reason, ...]:
-    """Why the model's own proposal is made: the least probable `gain`."""
+    """The reason for the model's own proposal: the smallest probable `gain`."""
     name = _NAMES.get(objective.metric, objective.metric)
     why = f"according to measurements under other values, it probably improves {name} by at least {100 * gain:.0f} %"
     return tuple(Reason(n, old, new, f"{n}: {why}.") for n, (old, new) in before.changes_to(after).items())
@@ -117,7 +117,7 @@ def improved(before: Configuration, after: Configuration, objective: Objective, 
 
 def basis(evidence: Evidence | None, verdict: str, options: Live, gain: float | None, told: Sequence[str]) -> Basis:
     """The examined evidence. Findings are the first lines, the most harmful first, then comes `verdict`. `gain` is the
-    smallest gain that the model holds to be probable.
+    smallest gain that counts as probable.
     """
     found = strong(evidence, options)
     lines = [headline(f) for f in found]

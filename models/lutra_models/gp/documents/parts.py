@@ -1,6 +1,6 @@
 """The options that name a part of the recommender: one of Lutra's own, or one that an installed package adds.
 
-Nothing is imported: a name is looked up among what installed packages say of themselves.
+Nothing is imported: a name is looked up in the metadata of installed packages.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Part:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Ours, and what installed packages bring."""
+        """Lutra's own names, and those that installed packages add."""
         return (*self.ours, *extensions.names_of(self.group))
 
     def sentence(self) -> str:
-        """Which names there are."""
+        """The available names."""
         return f"{', '.join(self.names)}; an installed package can add more with an entry point of {self.group}"
 
 
@@ -60,7 +60,7 @@ PARTS = (SURROGATE, KERNEL, ACQUISITION)
 
 @dataclass(frozen=True)
 class Plugged:
-    """A part that a package has to bring; `package` is the one that is installed, None if none is."""
+    """A part that a package has to provide; `package` is the one that is installed, None if none is."""
 
     part: Part
     name: str

@@ -1,6 +1,6 @@
 """The range of each option in a document that a person writes: wide, so that a bad choice can be tried and recognised.
 
-Options that were kept are read without these: what once served is computed again as it was.
+Stored options are read without these ranges, so that a version that once served is recomputed as it was.
 """
 
 from __future__ import annotations
@@ -121,11 +121,11 @@ RANGES: Mapping[str, Mapping[str, Within]] = {
         "escalations": AMOUNT,
     },
 }
-"""By room and name. An option without a range is a name."""
+"""The ranges by room and name. An option without a range takes a name."""
 
 
 def range_of(name: str) -> Within | None:
-    """Of the option with this dotted name."""
+    """The range of the option with this dotted name."""
     room, _, option = name.partition(".")
     return RANGES.get(room, {}).get(option)
 

@@ -1,4 +1,4 @@
-"""Options as a document that a person writes and reads: TOML or JSON, each option with what it means and its range."""
+"""Options as a document that a person writes and reads: TOML or JSON, each option with its meaning and its range."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _plain(value: Any) -> str:
 
 
 def docstrings(room: type) -> dict[str, str]:
-    """By field, the text below it in the room's source."""
+    """The text below each field in the room's source, by field."""
     (made,) = ast.parse(textwrap.dedent(inspect.getsource(room))).body
     assert isinstance(made, ast.ClassDef)
     found = {}

@@ -1,4 +1,5 @@
-"""How a metric goes with the load that clients offer, beside what the settings do: a covariate of a live database.
+"""The dependence of a metric on the load that clients offer, in addition to the settings: a covariate of a live
+database.
 
 Shapes: q columns of the curve.
 """
@@ -38,7 +39,7 @@ class OfferedLoad:
     high: float
 
     def holds(self, rate: float) -> bool:
-        """Whether a rate is among those that were measured."""
+        """Whether a rate lies within the measured ones."""
         return bool(rate > 0 and self.low / BEYOND <= rate <= self.high * BEYOND)
 
     def shift(self, rate: float, to: float) -> tuple[float, float]:
@@ -47,7 +48,7 @@ class OfferedLoad:
         return float(column @ self.slopes), float(column @ self.covariance @ column)
 
     def at(self, predicted: Prediction, rate: float) -> tuple[float, float, float]:
-        """Median, low and high of what was predicted at `here`, at another rate: less certain, the farther it is."""
+        """Median, low and high of a prediction at `here`, moved to another rate: the farther, the less certain."""
         shift, variance = self.shift(self.here, rate)
         doubt = NormalDist().inv_cdf(0.5 + predicted.level / 2) ** 2 * variance
         middle = predicted.median * math.exp(shift)

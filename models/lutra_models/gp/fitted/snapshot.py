@@ -102,7 +102,7 @@ class Snapshot:
     def predict(self, configurations: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
         """Per configuration, a reading's distribution for each metric; `Prediction.unmodelled` names other settings.
 
-        The same bits in every process, whatever else is asked with a configuration.
+        The same bits in every process, whatever other configurations are asked about.
         """
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level}")

@@ -25,8 +25,8 @@ class Trend:
     input.
 
     The column is the past's mean in logarithmic (or its own) units over the target's scale, less `centre`: relative
-    effects carry over between machines, levels do not. `place` is that of the workload among the past ones that the fit
-    was given, `weight` how far it is believed, from 0 to 1.
+    effects carry over between machines, levels do not. `place` is the position of the workload among the past ones that
+    the fit was given, `weight` its weight, from 0 to 1.
     """
 
     bridge: Bridge

@@ -38,7 +38,7 @@ class Covariance(Protocol):
         """(n,) of one and n places, in sums whose bits do not depend on n or on threads."""
 
     def relevance(self, x: Array) -> Array:
-        """(d,) how much each feature matters over the rows (n, d); larger is more."""
+        """(d,) how much each feature matters over the rows (n, d); a larger number is more."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
@@ -116,7 +116,8 @@ class Forest:
     """The similarity of two configurations is the share of trees in which they share a leaf (Breiman, 2001; Scornet,
     2016).
 
-    Its posterior's mean weighs readings as a forest does; beside that it has a variance. Any library's trees will do.
+    Its posterior's mean weighs readings as a forest does; in addition it has a variance. Trees of any library can be
+    used.
     """
 
     trees: Sequence[Tree]
@@ -154,7 +155,7 @@ class Forest:
 
 
 def covariance_from_dict(data: Mapping[str, Any]) -> Covariance:
-    """The covariance that `to_dict` wrote. Raises ValueError for what is none."""
+    """The covariance that `to_dict` wrote. Raises ValueError for any other document."""
     kind = data.get("kind")
     if kind == "scaled":
         lengthscales = np.array(data["lengthscales"], dtype=float)

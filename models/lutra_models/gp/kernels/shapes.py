@@ -90,14 +90,14 @@ def _rbf(square: Array) -> tuple[Array, Array]:
 MATERN52 = Radial("matern52", _matern52)
 """Twice differentiable functions: the default."""
 MATERN32 = Radial("matern32", _matern32)
-"""Rougher ones, differentiable once."""
+"""Rougher functions, differentiable once."""
 RBF = Radial("rbf", _rbf)
-"""Smooth ones: they predict far from the readings, and err most at steps of a function."""
+"""Smooth functions: they predict far from the readings, and err most at steps."""
 
 
 @dataclass(frozen=True)
 class Mixture(Radial):
-    """A kernel of one's own: Σ wᵢ exp(-rᵢ s / 2) at the squared distance s, with weights wᵢ and rates rᵢ.
+    """A custom kernel: Σ wᵢ exp(-rᵢ s / 2) at the squared distance s, with weights wᵢ and rates rᵢ.
 
     Every kernel of the distance that is valid in any number of dimensions is such a mixture (Schoenberg, Annals of
     Mathematics 1938), of finitely many terms or in their limit.
@@ -160,7 +160,7 @@ KERNELS: tuple[Kernel, ...] = (MATERN52, MATERN32, RBF, ADDITIVE)
 
 
 def kernel(name: str | Named) -> Kernel:
-    """The one of this name, or the one that is given.
+    """The kernel of this name, or the given kernel itself.
 
     Raises MissingExtension for an unknown name that no installed package adds, and BrokenExtension.
     """
@@ -174,7 +174,7 @@ def kernel(name: str | Named) -> Kernel:
 
 
 def kernel_from_dict(data: Mapping[str, Any]) -> Kernel:
-    """The kernel that `to_dict` wrote, without the package that brought it. Raises ValueError for what is none."""
+    """The kernel that `to_dict` wrote, without the package that added it. Raises ValueError for any other document."""
     kind = data.get("kind")
     return _additive_from(data) if kind == "additive" else _radial_from(data)
 

@@ -1,4 +1,4 @@
-"""Fits everything that a history teaches: a posterior per metric, with past workloads where they prove to help.
+"""Fits everything that a history teaches: a posterior per metric, with past workloads if they prove to help.
 
 Shapes: n distinct configurations, k knobs.
 """
@@ -30,7 +30,7 @@ from lutra_models.gp.transfer import prior_mean
 from lutra_models.history import History
 
 ENOUGH = 2
-"""Readings of a metric from which it has a posterior of its own."""
+"""The number of readings from which a metric has its own posterior."""
 
 
 def teachable(history: History, least: int = ENOUGH) -> bool:

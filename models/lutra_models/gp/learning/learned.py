@@ -84,7 +84,7 @@ class Learned:
 
     @property
     def usual_noise(self) -> float:
-        """The variance of a reading in standard units: where readings are noisy the search's model sees it first."""
+        """The variance of a reading in standard units: if readings are noisy, the search's model shows it first."""
         return max(self.wary.noise, self.searching.noise)
 
     def unreliable(self, codes: Array) -> Array:
@@ -96,8 +96,8 @@ class Learned:
     def ranked(self) -> list[Configuration]:
         """Configurations whose objective was measured and that never failed, the best by posterior first.
 
-        Those that probably keep the limits come before those that probably do not. One that scatters more than usual
-        counts at what can be relied on.
+        Those that probably keep the limits come before those that probably do not. A configuration with more than the
+        usual scatter counts at its reliable level.
         """
         shares = runs(self.history)
         measured = dict.fromkeys(c for c, _ in self.history.values(self.history.objective.metric))
@@ -124,7 +124,7 @@ def ahead(learned: Learned, one: Configuration, other: Configuration) -> bool:
 def least_reading(learned: Learned) -> float | None:
     """The least reading (the greatest, if less is better) with which a configuration can become the best.
 
-    None while the best by posterior probably breaks a limit: then one that reads worse may be of interest.
+    None while the best by posterior probably breaks a limit: then a configuration that reads worse may be of interest.
     """
     best = learned.encoding.codes(learned.ranked()[:1])
     if learned.log_limits(best)[0] < np.log(0.5):
@@ -135,7 +135,7 @@ def least_reading(learned: Learned) -> float | None:
 
 
 def lucky(learned: Learned) -> Configuration | None:
-    """The configuration with the best reading, where it was read once and the posterior takes that for luck."""
+    """The configuration with the best reading, if it was read once and the posterior attributes that to luck."""
     gp = learned.wary
     groups = Grouped.of(learned.history.values(learned.history.objective.metric))
     best = int(np.argmax(learned.sign * gp.z[: gp.read]))
@@ -148,7 +148,7 @@ def lucky(learned: Learned) -> Configuration | None:
 
 
 def contradicted(learned: Learned) -> Configuration | None:
-    """A configuration whose two readings contradict each other, where it would lead by the better one."""
+    """A configuration whose two readings contradict each other, if it would lead by the better one."""
     gp = learned.wary
     groups = Grouped.of(learned.history.values(learned.history.objective.metric))
     lead = float(np.max(learned.sign * gp.latent(gp.x[: gp.read])[0]))

@@ -1,4 +1,4 @@
-"""Every number that steers the recommender, by the room that it steers. The service uses the defaults.
+"""Every number that controls the recommender, by the room that it controls. The service uses the defaults.
 
 Options are part of a model's identity: the same history, seed and options give the same bits. A variant is raced
 against the defaults with `python -m benchmarks tuning race --variant search.opening_trials=8`.
@@ -309,7 +309,7 @@ class Live(Room):
 
 @dataclass(frozen=True)
 class Options(Room):
-    """Everything that steers the recommender: `Options(search=Search(opening_trials=8))`.
+    """Everything that controls the recommender: `Options(search=Search(opening_trials=8))`.
 
     `print(lutra_models.gp.documents.toml(Options()))` lists each option with its meaning and its range.
     """

@@ -1,4 +1,4 @@
-"""Acquisitions: pure functions of a posterior, in logarithms so that none of them dies out.
+"""Acquisitions: pure functions of a posterior, in logarithms so that none of them underflows.
 
 All arguments are in standard units where larger is better; all results are (m,) and larger is better. A new one is a
 value in `ACQUISITIONS`, or an installed package brings it.
@@ -21,7 +21,7 @@ from lutra_models.gp.surrogate.probability import log_probability_above
 
 _ROOT2PI = np.sqrt(2.0 * np.pi)
 _FAR = -200.0
-"""Left of here the bracket has lost its digits, and 1/u² has all that matter."""
+"""Below this the bracket has lost its digits, and 1/u² is exact enough."""
 
 
 class Acquisition(Protocol):
@@ -43,7 +43,7 @@ class Formula:
 
 
 def acquisition(name: str | Named) -> Acquisition:
-    """The one of this name, or the one that is given.
+    """The acquisition of this name, or the given acquisition itself.
 
     Raises MissingExtension for an unknown name that no installed package adds, and BrokenExtension.
     """
@@ -72,7 +72,7 @@ def _log_h(u: Array) -> Array:
 
 
 LOG_EI = Formula("log_ei", log_expected_improvement)
-"""How much better it is expected to be: the default."""
+"""The expected improvement: the default."""
 LOG_PI = Formula("log_pi", log_probability_above)
-"""How probably it is better at all, by however little."""
+"""The probability of any improvement, however small."""
 ACQUISITIONS: tuple[Acquisition, ...] = (LOG_EI, LOG_PI)

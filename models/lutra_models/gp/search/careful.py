@@ -1,4 +1,4 @@
-"""The strategy for a live database: one setting at a time, and only what is held to be safe.
+"""The strategy for a live database: one setting at a time, and only safe configurations.
 
 Shapes: m candidates, k knobs.
 """
@@ -23,7 +23,7 @@ from lutra_models.knobs import Configuration
 @dataclass(frozen=True)
 class Careful:
     def choose(self, history: History, learned: Learned | None, rng: np.random.Generator, options: Options) -> Step:
-        """A configuration that is safe by `search.safety`; the best known again where there is nothing such."""
+        """A configuration that is safe by `search.safety`; if there is none, the best known one again."""
         step = first(history, with_starts=False)
         if step:
             return step

@@ -1,4 +1,4 @@
-"""The strategy that goes wherever it may be better: the opening, then the search.
+"""The strategy that tries whatever may be better: the opening, then the search.
 
 Shapes: m candidates, k knobs.
 """

@@ -15,10 +15,10 @@ from lutra_models.knobs import Configuration
 
 @dataclass(frozen=True)
 class Final:
-    """Whether it is a choice of the search or where the session began, and the configuration.
+    """Its origin (a choice of the search, or the start of the session), and the configuration.
 
-    `simplified_from` is the best by posterior where one with fewer changes is chosen instead; `curve` says what few
-    settings of that best give.
+    `simplified_from` is the best by posterior if one with fewer changes is chosen instead; `curve` is the share of its
+    gain by number of settings.
     """
 
     origin: FinalOrigin

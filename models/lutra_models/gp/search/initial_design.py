@@ -19,7 +19,7 @@ from lutra_models.knobs import Configuration, Number
 
 
 def opening(history: History, with_starts: bool = True) -> tuple[SearchOrigin, Configuration] | None:
-    """The first of current and starts that was neither tried nor proposed, with its origin; None if all were."""
+    """The first of current and starts that was neither tried nor proposed, with its origin; None if there is none."""
     tried = {o.configuration for o in history.observations} | set(history.pending)
     named: list[tuple[SearchOrigin, Configuration]] = [("current", history.current)] if history.current else []
     named += [("rule_based", start) for start in history.warm_starts if with_starts or not named]

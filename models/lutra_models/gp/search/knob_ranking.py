@@ -1,4 +1,4 @@
-"""Which knobs matter: three views of the same rows, and their mean rank.
+"""The importance of knobs: three views of the same rows, and their mean rank.
 
 - Lasso path with squares and products of the leading knobs (OtterTune, SIGMOD 2017, section 5): the earlier a knob's
   first term enters, the more it matters.

@@ -29,7 +29,7 @@ Score = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Where to search: the encoding, what is allowed, and an allowed configuration to draw others towards."""
+    """The region to search: the encoding, the rules, and an allowed configuration towards which others are drawn."""
 
     encoding: Encoding
     allowed: Callable[[Configuration], bool]
@@ -38,26 +38,26 @@ class Field:
     pinned: Array | None = None
     """(k,) codes of the knobs that stay, NaN if a knob may move; None if all may."""
     standing: Mapping[str, Sequence[Value]] = field(default_factory=dict)
-    """Values that were set before: they stay as they are, where new ones are rounded."""
+    """Values that were set before: they are kept, while new ones are rounded."""
     answers: Mapping[str, Sequence[tuple[Value, Value]]] = field(default_factory=dict)
-    """Numbers that were asked for, and what the server made of them: what lies between would become the same again."""
+    """Requested numbers, and the values that the server made of them: numbers in between would give the same values."""
 
     options: Search = DEFAULT.search
     held: Mapping[str, Value] = field(default_factory=dict)
-    """Covariates: every configuration has them as they are now."""
+    """The covariates: every configuration has their current values."""
     space: KnobSpace | None = None
-    """Whose rules bound sums over several settings: candidates are drawn inside what these leave."""
+    """The rules that bound sums over several settings: candidates are drawn inside the region that they allow."""
 
     @cached_property
     def budget(self) -> Budget | None:
         return None if self.space is None else budget(self.space, self.encoding, self.read, self.pinned)
 
     def filling(self, codes: Array) -> Array:
-        """Codes (m, k) that fill the space, filling what is left of it instead."""
+        """Codes (m, k) that fill the space, moved so that they fill the allowed part."""
         return codes if self.budget is None else self.budget.squeezed(codes)
 
     def inside(self, codes: Array) -> Array:
-        """Codes (m, k), those outside drawn in to the edge."""
+        """Codes (m, k), with those outside drawn to the edge."""
         return codes if self.budget is None else self.budget.clipped(codes)
 
     def read(self, codes: Array) -> Configuration:
@@ -190,7 +190,7 @@ def climb(
 
 
 def passing(score: Score, field: Field, codes: Array, values: Array) -> list[Configuration]:
-    """The best codes as configurations, those that rules refuse drawn in until they pass, best first."""
+    """The best codes as configurations, the best first; those that rules refuse are drawn in until they pass."""
     encoding = field.encoding
     kept: dict[Configuration, float] = {}
     for i in np.argsort(-values, kind="stable")[: field.options.asked]:

@@ -1,9 +1,9 @@
-"""Safe recommendations: only what is held to be no worse than the current configuration, growing outwards from it.
+"""Safe recommendations: only configurations that are probably no worse than the current one, growing outwards from it.
 
-After SafeOpt (Sui et al., ICML 2015) and OnlineTune (Zhang et al., SIGMOD 2022): a configuration is safe if the wary
-posterior gives it the stated probability. It has to run, to keep the limits, and to stay within the tolerance of the
-current configuration. The posterior is sure only near what was measured, so the safe region grows with the evidence; a
-choice never tried is far from it, a small step of a number is near. Shapes: m candidates, k knobs.
+After SafeOpt (Sui et al., ICML 2015) and OnlineTune (Zhang et al., SIGMOD 2022): a configuration is safe if the
+conservative posterior gives it the stated probability. It has to run, to keep the limits, and to stay within the
+tolerance of the current configuration. The posterior is sure only near what was measured, so the safe region grows with
+the evidence; a choice never tried is far from it, a small step of a number is near. Shapes: m candidates, k knobs.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from lutra_models.knobs import Configuration
 def score_of(history: History, learned: Learned, ranked: list[Configuration], doubt: float = 0.0) -> Score:
     """The acquisition over the best by posterior, times the probabilities of running and of keeping the limits.
 
-    The posterior may take an error of its own for noise, and only a reading there shows which. So the acquisition adds
-    up to `doubt` of its noise deviations, in the share of the wary posterior's ignorance.
+    The posterior may mistake its own error for noise, and only a reading there shows the difference. The acquisition
+    therefore adds up to `doubt` of its noise deviations, in proportion to the conservative posterior's uncertainty.
     """
     incumbent = learned.encoding.codes(ranked[:1])
     best = float(learned.sign * learned.searching.latent(learned.inputs(incumbent))[0][0])

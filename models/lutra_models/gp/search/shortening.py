@@ -1,10 +1,10 @@
-"""Fewer changes for nearly the same gain: settings that earn nothing go back, and what is left is measured.
+"""Fewer changes for nearly the same gain: settings that contribute nothing go back, and the rest is measured.
 
-Settings go back to the baseline one at a time, always the one whose undoing costs least by the wary posterior (backward
-elimination; Ax calls it pruning towards a target). The settings that stay longest contribute most: read backwards, the
-same path gives each share of the gain with its fewest settings. The losses are joint: the posterior's values of two
-configurations that differ in one setting are nearly the same, however uncertain each one is. Shapes: m candidates, k
-knobs.
+Settings go back to the baseline one at a time, always the one whose undoing costs least by the conservative posterior
+(backward elimination; Ax calls it pruning towards a target). The settings that stay longest contribute most: read
+backwards, the same path gives each share of the gain with its fewest settings. The losses are joint: the posterior's
+values of two configurations that differ in one setting are nearly the same, however uncertain each one is. Shapes: m
+candidates, k knobs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Path:
 
     @cached_property
     def counts(self) -> list[int]:
-        """How many settings each step changes."""
+        """The number of settings that each step changes."""
         return [len(self.baseline.changes_to(step)) for step in self.steps]
 
     @cached_property
@@ -65,7 +65,7 @@ class Path:
         Its expected loss is a share of `loss` at most, and one of `risk` at one deviation beyond that. Both are in the
         metric's unit and in standard units: a twentieth of a rate that grew eightfold is more in standard units, one of
         a p99 that fell to an eighth in its own unit. The full configuration stays if nothing is gained, or if little is
-        known of a setting's own effect.
+        known about the effect of a single setting.
         """
         if not self._gains:
             return self.steps[0]

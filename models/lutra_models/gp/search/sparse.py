@@ -1,4 +1,4 @@
-"""Settings that do not matter stay as they are.
+"""Settings that do not matter keep their values.
 
 A recommendation that changes forty settings for the sake of three is neither read nor trusted. After the search, each
 change whose undoing costs next to nothing is undone, the cheapest first (Ax calls this pruning towards a target).

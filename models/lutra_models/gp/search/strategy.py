@@ -1,4 +1,4 @@
-"""Which configuration next: the strategies, and what they share.
+"""The choice of the next configuration: the strategies, and their shared parts.
 
 Shapes: k knobs.
 """
@@ -26,12 +26,12 @@ Step = tuple[SearchOrigin, Configuration]
 
 
 class Strategy(Protocol):
-    """Chooses the next configuration. A value without state: what it draws, it draws from the generator."""
+    """Chooses the next configuration. A value without state: all its randomness comes from the generator."""
 
     def choose(self, history: History, learned: Learned | None, rng: np.random.Generator, options: Options) -> Step:
         """A configuration that no rule refuses; `learned` is None while there is nothing to learn from.
 
-        Raises SpaceExhausted if rules leave nothing that was not tried.
+        Raises SpaceExhausted if the rules leave nothing untried.
         """
 
 
@@ -41,7 +41,7 @@ def tried(history: History) -> list[Configuration]:
 
 
 def first(history: History, with_starts: bool) -> Step | None:
-    """What comes before any search; None if it is over."""
+    """The configuration before any search; None once that phase is over."""
     step = initial_design.opening(history, with_starts)
     if step is None and not tried(history):
         return "middle", initial_design.middle(history)
@@ -49,7 +49,7 @@ def first(history: History, with_starts: bool) -> Step | None:
 
 
 def reference(history: History, learned: Learned) -> Step | None:
-    """An earlier configuration to measure again, as a test whether the server still reads as it did.
+    """An earlier configuration to measure again, as a test whether the server has changed.
 
     After a suspected change, the best of the configurations read before it. On a server, the best of the older half as
     well, if `options.drift.interval` readings in a row were each a configuration's first.
@@ -79,7 +79,7 @@ def _unwitnessed(history: History, interval: int) -> bool:
 
 
 def doubted(history: History, learned: Learned) -> Step | None:
-    """The best reading measured again, where it looks like luck or another one of its configuration contradicts it."""
+    """The best reading measured again, if it looks like luck or contradicts another reading of its configuration."""
     found = lucky(learned) or contradicted(learned)
     if found is None or found in history.pending or not initial_design.legal(history, found):
         return None
@@ -87,10 +87,10 @@ def doubted(history: History, learned: Learned) -> Step | None:
 
 
 def remaining(history: History, known: list[Configuration], options: Search) -> Configuration | None:
-    """A configuration that was never tried, next to one that was, where a search found none.
+    """An untried configuration next to a tried one, if a search found none.
 
-    None if everything was tried: only another reading says more. Raises SpaceExhausted if rules leave nothing,
-    with the rule that refuses most of those next to what was tried.
+    None if everything was tried: only another reading adds information. Raises SpaceExhausted if the rules leave
+    nothing, and names the rule that refuses most of the neighbours.
     """
     encoding = Encoding(history.space.knobs)
     field = field_of(history, encoding, options)
@@ -110,7 +110,7 @@ def remaining(history: History, known: list[Configuration], options: Search) -> 
 
 
 def repeat(history: History, ranked: list[Configuration]) -> Step:
-    """The best that may be measured again, where nothing new is allowed."""
+    """The best configuration that may be measured again, if nothing new is allowed."""
     return "repeat", next((c for c in ranked if initial_design.legal(history, c)), history.current or ranked[0])
 
 

@@ -1,8 +1,7 @@
-"""The part of a space that a budget over several settings leaves, and how candidates are drawn inside it.
+"""The part of a space that a budget over several settings allows, and the drawing of candidates inside it.
 
-Rules that bound a sum (of memory) name the values from which it is least. Towards them together the sum only falls, so
-what such rules leave is a star around that corner: on each ray from there, all points up to one end.
-Shapes: m candidates, k knobs.
+Rules that bound a sum (of memory) name the values from which it is least. Towards that corner the sum only falls, so
+the allowed part is a star around it: on each ray from there, all points up to one end. Shapes: m candidates, k knobs.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ class Budget:
     def squeezed(self, codes: Array) -> Array:
         """Codes (m, k), each ray from the corner shortened by the share of it that lies outside.
 
-        Points that filled the whole space fill what is left of it, and do not gather at its edge. A ray that lies
-        inside stays as it is, to the bit.
+        Points that filled the whole space fill the allowed part, and do not gather at its edge. A ray that lies inside
+        stays as it is, to the bit.
         """
         return np.array([self._squeezed(row) for row in codes], dtype=float).reshape(codes.shape)
 
     def clipped(self, codes: Array) -> Array:
-        """Codes (m, k), those outside at the end of what is inside on their ray. Others stay, to the bit."""
+        """Codes (m, k), with those outside at the end of the allowed part of their ray. Others stay, to the bit."""
         return np.array([self._clipped(row) for row in codes], dtype=float).reshape(codes.shape)
 
     def _squeezed(self, row: Array) -> Array:

@@ -1,4 +1,4 @@
-"""KnobSpace <-> numbers. Codes are what a search moves; features are what a surrogate sees.
+"""KnobSpace <-> numbers. A search moves codes; a surrogate sees features.
 
 Shapes: m configurations, k knobs, d features.
 
@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 SPECIAL = 10.0
 """Codes from here on are special values; an observed value outside its domain stays far below."""
 OUTSIDE = 0.5
-"""How far beyond the unit interval an observed value outside its domain may lie."""
+"""The distance beyond the unit interval at which an observed value outside its domain may lie."""
 
 
 class Encoding:

@@ -25,11 +25,11 @@ from lutra_models.gp.surrogate.posterior import JITTER, GaussianProcess
 
 SWEEPS = 60
 _ENOUGH = 1e-8
-"""The change of a mean, in standard units, from which the sweeps are at their end."""
+"""The change of a mean, in standard units, below which the sweeps end."""
 _HALF = 0.5
-"""All rows move at once, and each only so far: neighbours that say the same must not count twice."""
+"""All rows move at once, and each only so far: neighbours with the same information must not count twice."""
 _SILENT = 1e-4
-"""A row whose precision is less than this share of the prior's says nothing."""
+"""A row whose precision is less than this share of the prior's carries no information."""
 
 
 def fit_within(

@@ -7,11 +7,11 @@ not run at all. For the objective, no reading is much better than the best that 
 noisy servers, on which two readings of one configuration mostly differ by little and at times by much. Nine of ten lie
 within the interval of a deviation of 14 to 16 %, while a model fits 5 to 7 %.
 
-How noisy and how rugged this workload is, its own readings say. Each is left out in turn and compared with its
+The workload's own readings show how noisy and how rugged it is. Each is left out in turn and compared with its
 interval, as in jackknife+ (Barber, Candès, Ramdas and Tibshirani, Annals of Statistics 2021). One factor scales the
-whole interval so that it holds nine of ten of them; few readings move it little, for the readings of a search lie
-where the posterior is surest. `python -m benchmarks tuning calibration` shows what the intervals hold, from readings
-without noise to heavy tails.
+whole interval so that it contains nine of ten of them; few readings change it little, because the readings of a search
+lie where the posterior is most certain. `python -m benchmarks tuning calibration` shows what the intervals hold, from
+readings without noise to heavy tails.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def own_scale(gp: GaussianProcess, options: Calibration = DEFAULT.calibration) -
 
 
 def record(gp: GaussianProcess, left_out: tuple[Array, Array], level: float = LEVEL) -> Record:
-    """How the corrected interval at `level` fares on rows left out one at a time: their means and variances (n,).
+    """The accuracy of the corrected interval at `level` on rows left out one at a time: their means and variances (n,).
 
-    The same rows scaled the interval: where many fall outside, the model does not suit them.
+    The same rows scaled the interval: if many fall outside, the model does not suit them.
     """
     return Record(gp.read, int(np.sum(_off(gp, left_out) <= _deviations(level))))
 

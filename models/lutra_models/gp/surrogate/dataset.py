@@ -21,7 +21,7 @@ from lutra_models.metrics import P99, TARGETS, Objective
 def targets(history: History) -> tuple[str, ...]:
     """The metrics that a recommendation predicts: the objective's, the limits', and p99 and QPS where measured.
 
-    Under several loads those of each load.
+    Under several loads, the metrics of each load.
     """
     names = [history.objective.metric, *(limit.metric for limit in history.limits), *(m.name for m in TARGETS)]
     names += history.aim.predicted if history.aim else ()
@@ -29,7 +29,9 @@ def targets(history: History) -> tuple[str, ...]:
 
 
 def direction(history: History, metric: str) -> float:
-    """+1 if a larger reading of the metric is better, else -1: by the objective, a limit, or its being a latency."""
+    """+1 if a larger reading of the metric is better, else -1: according to the objective, a limit, or because it is a
+    latency.
+    """
     if metric == history.objective.metric:
         return history.objective.gain(1.0)
     goals = [limit.goal for limit in history.limits if limit.metric == metric]
@@ -44,10 +46,10 @@ class Readings:
     """One metric's readings, aggregated per configuration, in standard units.
 
     `repeats` (n,) counts each row's readings, by their weights; `scatter` is the sum of squares of the readings around
-    their rows' means and `freedom` its degrees of freedom. `noise_factors` (n,) says by how much a reading of each row
-    scatters more than usual: multiples of the noise's variance, which `repeats` and `scatter` are divided by. `trends`
-    (n, p) are columns that enter linearly, with coefficients distributed as N(`slopes`, `doubts`²), both (p,): what
-    other workloads say.
+    their rows' means and `freedom` its degrees of freedom. `noise_factors` (n,) is the additional scatter of a reading
+    of each row, in multiples of the noise's variance, by which `repeats` and `scatter` are divided. `trends` (n, p) are
+    columns that enter linearly, with coefficients distributed as N(`slopes`, `doubts`²), both (p,): what other
+    workloads say.
     """
 
     x: Array
@@ -64,10 +66,10 @@ class Readings:
     noise_factors: Array = field(default_factory=lambda: np.zeros(0))
     """Of the first rows; 1 for the others."""
     bounds: Array = field(default_factory=lambda: np.zeros(0))
-    """(b,) what windows that were ended early say, in standard units; no surrogate is fitted to them."""
+    """(b,) bounds from windows that were ended early, in standard units; no surrogate is fitted to them."""
 
     def thinned(self, most: int) -> Readings:
-        """At most that many of the rows, evenly in their order: enough for the hyperparameters."""
+        """At most this number of rows, evenly in their order: enough for the hyperparameters."""
         if len(self.z) <= most:
             return self
         kept = np.linspace(0, len(self.z) - 1, most).round().astype(int)
@@ -80,8 +82,8 @@ class Readings:
 class Grouped:
     """One metric's readings by configuration, in the metric's unit.
 
-    `weights` are 1 for a reading in a quiet window and less in a disturbed one; `within` (n,) says by how much each
-    configuration's windows are less steady inside than usual, as a multiple of a variance. See `surrogate.steadiness`.
+    `weights` are 1 for a reading in a quiet window and less in a disturbed one; `within` (n,) is the additional
+    unsteadiness inside each configuration's windows, as a multiple of a variance. See `surrogate.steadiness`.
     """
 
     configurations: tuple[Configuration, ...]
@@ -110,7 +112,7 @@ class Grouped:
 
     @classmethod
     def apart(cls, pairs: Sequence[tuple[Configuration, float]]) -> Grouped:
-        """Every reading as a row of its own, in their order."""
+        """Every reading as a separate row, in their order."""
         values = tuple(np.array([v]) for _, v in pairs)
         return cls(tuple(c for c, _ in pairs), values, (np.ones(1),) * len(values), np.ones(len(values)))
 
@@ -121,11 +123,11 @@ class Grouped:
 
 
 def readings_of(grouped: Grouped, encoding: Encoding, good: float, options: Targets, drawn: bool = False) -> Readings:
-    """What a surrogate is fitted to; `good` is +1 if larger is better, else -1.
+    """The targets to which a surrogate is fitted; `good` is +1 if larger is better, else -1.
 
-    Where `drawn`, the bad tail is drawn in: what is terrible need not be modelled precisely. Below the median by more
-    than the distance from the median to the best, standard units grow with the logarithm only (after HEBO,
-    Cowen-Rivers et al., JAIR 2022).
+    Where `drawn`, the bad tail is winsorised: terrible values need no precise model. Below the median by more than the
+    distance from the median to the best, standard units grow with the logarithm only (after HEBO, Cowen-Rivers et al.,
+    JAIR 2022).
     """
     transform = Transform.of(grouped.values, good, options)
     each, weights = [transform.forward(v) for v in grouped.readings], grouped.weights

@@ -1,13 +1,13 @@
-"""A test whether the server's readings have drifted: the change over time that all configurations share, apart from
+"""A test whether the server's readings have drifted: the change over time that all configurations share, apart from the
 settings.
 
 A session's readings are not exchangeable: a cold cache, a neighbour or a slower disk shifts everything from some trial
 on. The candidate courses are a step at every place and a slope. Each is one more column of the readings' own Gaussian
 process, with a coefficient that is zero by its prior. Its score is the growth of the log evidence at the
 hyperparameters' mode, less the logarithm of the number of courses (Rasmussen & Williams, sections 2.7 and 5.4.1). A
-search that moves to a better place looks like a step as well: only a configuration that was read on both sides tells
-one from the other. So a course without such a witness is a suspicion, and with one a change. Shapes: n readings in
-their order, d features, c courses.
+search that moves to a better place looks like a step as well: only a configuration that was read on both sides
+distinguishes the two. A course without such a witness is therefore a suspicion, and with one a change. Shapes: n
+readings in their order, d features, c courses.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from lutra_models.knobs import Configuration
 class Change:
     """One change of the level: a step after reading `first` = `last` - 1, or a slope from `first` to `last`.
 
-    `size` is what is added to readings up to `first` so that they read as those from `last` on: of logarithms where the
-    metric is modelled by them, else in its unit.
+    `size` is added to readings up to `first` so that they read as those from `last` on: of logarithms if the metric is
+    modelled by them, otherwise in its unit.
     """
 
     first: int
@@ -45,13 +45,13 @@ class Change:
         return self.course_at(np.arange(n, dtype=float))
 
     def course_at(self, places: Array) -> Array:
-        """The same at (m,) places among the readings, which may lie between two of them."""
+        """The same at (m,) positions among the readings, which may lie between two of them."""
         return np.asarray(np.clip((self.last - places) / (self.last - self.first), 0.0, 1.0))
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A metric's changes that witnesses prove, and the place of one that none proves or disproves yet."""
+    """A metric's changes that witnesses prove, and the position of a change that none proves or disproves yet."""
 
     log: bool = True
     changes: tuple[Change, ...] = ()
@@ -84,7 +84,7 @@ STEADY = Drift()
 def drift(pairs: Sequence[tuple[Configuration, float]], encoding: Encoding, good: float, options: Options) -> Drift:
     """The drift of a metric's readings, in their order; `good` is +1 if a larger reading is better, else -1.
 
-    Readings that admit no posterior show no change, nor do those that are all zero.
+    Readings without a posterior show no change, and neither do readings that are all zero.
     """
     skipped = max(0, len(pairs) - options.drift.most_rows)
     newest = pairs[skipped:]

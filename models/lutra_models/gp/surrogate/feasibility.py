@@ -1,6 +1,6 @@
 """Does a configuration run at all? A Gaussian process over runs (+1) and failures (-1), after Gelbart et al., UAI 2014.
 
-Nothing is invented for the targets of a configuration that failed.
+The targets of a failed configuration are not invented.
 """
 
 from __future__ import annotations

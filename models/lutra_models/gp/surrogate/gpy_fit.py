@@ -3,7 +3,7 @@
 Shapes: n distinct configurations, d features, p trends.
 
 Length-scales get the prior that grows with the dimension of Hvarfner, Hellsten and Nardi (ICML 2024). The noise prior
-says what readings of databases are like: they repeat within some 2 to 10 %; repeats of one configuration sharpen it.
+reflects readings of databases, which repeat within some 2 to 10 %; repeats of one configuration sharpen it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Kernel(GPy.kern.Kern):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class GPySurrogate:
-    """Starts where plain numpy finds the mode, and gives GPy the last word."""
+    """Starts at the mode that plain numpy finds, and lets GPy refine it."""
 
     name: str = "gpy"
 

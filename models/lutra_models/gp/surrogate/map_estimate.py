@@ -4,7 +4,7 @@ Shapes: n distinct configurations, d features; a point is (d + 2,): the logarith
 variance and of the noise of one reading.
 
 GPy's own optimiser spends about a millisecond per step on bookkeeping; the same posterior in plain numpy takes a tenth
-of that at the sizes of tuning sessions. GPy starts where this ends and has the last word. Gradients: Rasmussen &
+of that at the sizes of tuning sessions. GPy starts where this ends and refines the result. Gradients: Rasmussen &
 Williams, section 5.4.1.
 """
 
@@ -37,7 +37,7 @@ class LogNormal:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows, kernel and priors. `scatter` and `freedom` are what repeated readings say of the noise."""
+    """Rows, kernel and priors. `scatter` and `freedom` describe the noise by repeated readings."""
 
     kernel: Kernel
     x: Array
@@ -81,7 +81,7 @@ def covariance_at(problem: Problem, point: Array) -> tuple[Scaled, float]:
 
 
 def highest(problem: Problem, steps: int) -> tuple[Array, float]:
-    """As `find_mode`, and the logarithm of the density there, less what does not depend on the trends."""
+    """As `find_mode`, and the logarithm of the density there, less the part that does not depend on the trends."""
     d = problem.x.shape[1]
     middle = np.array([problem.lengthscale.mu] * d + [problem.variance.mu, problem.noise.mu])
     width = np.array([problem.lengthscale.sigma] * d + [problem.variance.sigma, problem.noise.sigma])

@@ -27,7 +27,7 @@ _NONE = np.zeros(0)
 
 @dataclass(frozen=True)
 class Spread:
-    """How much wider than the posterior says the interval of a reading is; see `calibration`.
+    """The factors by which the interval of a reading is wider than the posterior's; see `calibration`.
 
     `good` is +1 if a larger reading is better, else -1. `worse` and `better` scale the latent deviation on that
     side, `noise` the noise's variance; nothing is expected more than `headroom` (standard units) above the best row.
@@ -40,7 +40,7 @@ class Spread:
     headroom: float = math.inf
 
     def scaled(self, factor: float) -> Spread:
-        """With deviations that many times as large."""
+        """The same with deviations multiplied by this factor."""
         return replace(self, worse=factor * self.worse, better=factor * self.better, noise=factor**2 * self.noise)
 
 
@@ -63,7 +63,7 @@ class GaussianProcess:
     doubts: Array = field(default_factory=lambda: _NONE)
     """(p,) its prior deviation."""
     noise_factors: Array = field(default_factory=lambda: _NONE)
-    """(≤ n,) of the first rows, by how much a reading there scatters more: multiples of the noise's variance."""
+    """(≤ n,) of the first rows, the additional scatter of a reading there, in multiples of the noise's variance."""
     spread: Spread = Spread()
     imagined: int = 0
     """The number of the last rows that are not readings: bounds, or configurations that are yet to be measured."""
@@ -89,7 +89,7 @@ class GaussianProcess:
 
     @property
     def read(self) -> int:
-        """How many of the first rows are readings."""
+        """The number of the first rows that are readings."""
         return len(self.z) - self.imagined
 
     def prior_mean(self, x: Array) -> Array:
@@ -115,7 +115,7 @@ class GaussianProcess:
         return self.prior_mean(x) + k @ self.weights, variance
 
     def ignorance(self, x: Array) -> Array:
-        """(m,) at (m, d + p): the share of the prior's variance that the rows leave, 1 if they say nothing."""
+        """(m,) at (m, d + p): the share of the prior's variance that the rows leave, 1 if they carry no information."""
         return np.asarray(self.latent(x)[1] / self.prior_variance(x))
 
     def joint(self, x: Array) -> tuple[Array, Array]:
@@ -144,7 +144,7 @@ class GaussianProcess:
         return np.asarray(np.max(np.where(same, self.noise_factors, 1.0), axis=1, initial=1.0))
 
     def interval(self, mean: Array, variance: Array, level: float, more: float = 1.0) -> tuple[Array, Array, Array]:
-        """Median, low and high (m,) of one reading, in the metric's unit, where the latent target is so distributed.
+        """Median, low and high (m,) of one reading, in the metric's unit, for this distribution of the latent target.
 
         `more` is the multiple of the noise's variance there.
         """

@@ -1,4 +1,4 @@
-"""Probabilities of normal variables in logarithms, where they do not die out."""
+"""Probabilities of normal variables in logarithms, where they do not underflow."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The quality of a window's reading: the processor time that others took, and the steadiness inside the window.
 
-The agent sends both with a window. A reading from a disturbed window says less about its configuration. A window that
-was less steady than is usual in the session indicates a configuration that stalls. Both are compared with the session's
-median: a server under a quota is always throttled, and every load has its own scatter. Shapes: n observations.
+The agent sends both with a window. A reading from a disturbed window carries less information about its configuration.
+A window that was less steady than is usual in the session indicates a configuration that stalls. Both are compared with
+the session's median: a server under a quota is always throttled, and every load has its own scatter. Shapes: n
+observations.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from lutra_models.metrics import TPS, TPS_LOW
 
 
 def windows(history: History, metric: str, options: Targets) -> list[tuple[float, float]]:
-    """For each reading of the metric its weight, and how unsteady its window was: a multiple of the usual variance."""
+    """For each reading of the metric its weight, and the unsteadiness of its window as a multiple of the usual
+    variance.
+    """
     measured = [o for o in history.observations if metric in o.metrics]
     taken = np.maximum(np.maximum(_above(measured, lost_share), _above(measured, taken_share)), 0.0)
     weights = 1.0 / (1.0 + (taken / options.noise) ** 2)
@@ -31,7 +34,7 @@ def windows(history: History, metric: str, options: Targets) -> list[tuple[float
 
 
 def fallen_short(metrics: Mapping[str, float]) -> float | None:
-    """By what share the tenth percentile of the window's intervals is below its mean; None if it does not say."""
+    """The share by which the tenth percentile of the window's intervals is below its mean; None if unknown."""
     mean, low = metrics.get(TPS.name), metrics.get(TPS_LOW.name)
     return None if not mean or low is None else max(0.0, 1.0 - low / mean)
 

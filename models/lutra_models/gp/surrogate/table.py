@@ -1,4 +1,4 @@
-"""The surrogates that there are. A new one is a module and its value here, or an installed package brings it."""
+"""The available surrogates. A new one is a module and its value here, or an installed package adds it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SURROGATES: tuple[Surrogate, ...] = (GPY, NUMPY)
 
 
 def surrogate(name: str | Named) -> Surrogate:
-    """The one of this name, or the one that is given.
+    """The surrogate of this name, or the given surrogate itself.
 
     Raises MissingExtension for an unknown name that no installed package adds, and BrokenExtension.
     """

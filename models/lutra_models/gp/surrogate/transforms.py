@@ -1,7 +1,7 @@
 """Targets on a scale on which a Gaussian describes them well: logarithms of positive values, then standard units.
 
-A throughput's logarithm is taken a little above the reading, so that one near zero is bad and not an abyss: between a
-tenth and a hundredth of the usual throughput there is nothing to learn for anybody. A latency's good end is near zero,
+A throughput's logarithm is taken a little above the reading, so that one near zero is bad, but not infinitely so:
+between a tenth and a hundredth of the usual throughput there is nothing to learn. A latency's good end is near zero,
 and keeps its full resolution.
 """
 
@@ -47,8 +47,9 @@ class Transform:
         return np.asarray(np.maximum(np.exp(np.clip(f, -690.0, 690.0)) - self.lift, 0.0) if self.log else f)
 
     def relative(self, share: float, values: Array) -> float:
-        """In standard units, what a relative change of `share` of a typical reading is; zeros, such as of a count of
-        errors, are not typical."""
+        """A relative change of `share` of a typical reading, in standard units; zeros, such as of a count of errors,
+        are not typical.
+        """
         sizes = np.abs(values)
         typical = float(np.median(sizes[sizes > 0])) if np.any(sizes > 0) else 0.0
         return share * (typical / (typical + self.lift) if self.log else typical) / self.scale

@@ -1,15 +1,15 @@
-"""Which settings certainly moved a metric: forward selection, each step against permuted readings.
+"""The settings that certainly affected a metric: forward selection, each step against permuted readings.
 
 A posterior cannot test this itself: it is fitted to the readings, and finds a curve in noise as well. So the test does
 not use it. Readings count by their ranks' normal scores. A setting counts by what its columns (a parabola, an indicator
 for each special value and each option) explain of what the settings before it leave: by the p-value of an F test. The
-strongest setting is certain where permuted remainders rarely have a setting as strong (the maximum of all settings,
-after Westfall and Young, 1993; permuted remainders, after Freedman and Lane, 1983). Then the next one is tested, given
-those that are certain, until one is not.
+strongest setting is certain if permuted remainders rarely have a setting as strong (the maximum of all settings, after
+Westfall and Young, 1993; permuted remainders, after Freedman and Lane, 1983). Then the next one is tested, given those
+that are certain, until one is not.
 
-So of the tables in which nothing is left to be found at most a share `RATE` has one certain setting more, and the false
-discovery rate is no larger. Of settings that always moved together the one that explains more has the effect of both.
-Shapes: n rows, q columns of a setting, p permutations, s settings.
+Of the tables without any further effect, at most a share `RATE` therefore has one more certain setting, and the false
+discovery rate is no larger. Of settings that always moved together, the one that explains more is given the effect of
+both. Shapes: n rows, q columns of a setting, p permutations, s settings.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ RATE = 0.05
 """The false discovery rate of certain effects."""
 PERMUTATIONS = 499
 LEAST_ROWS = 3
-"""Rows of a special value or an option from which it has a column of its own."""
+"""The number of rows from which a special value or an option has its own column."""
 LEAST_OWN = 0.05
-"""The share of a column, as a length, that those before it have to leave for it to be one more."""
+"""The share of a column, as a length, that the columns before it must not explain for it to count."""
 LEAST_FREEDOM = 8
-"""Degrees of freedom below which no setting is asked."""
+"""Degrees of freedom below which no setting is tested."""
 
 
 def chances(encoding: Encoding, codes: Array, z: Array) -> dict[str, float]:
-    """By setting, how probable it is that without it some setting would look as strong, given those that are certain.
+    """By setting, the probability that without it some setting would look as strong, given the certain ones.
 
     At codes (n, k) with readings (n,). At most `RATE` is certain. A setting with too few rows is left out. The same
     readings give the same numbers.

@@ -1,5 +1,5 @@
-"""The choice of the workloads from which a recommendation learns, among the likeliest: no owner may push the others
-out.
+"""The choice of the workloads from which a recommendation learns, among the likeliest: no owner may displace the
+others.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 CHOSEN = 8
-"""Past workloads from which a recommendation may learn. Their posteriors are asked again when the model is fitted."""
+"""Past workloads from which a recommendation may learn. Their posteriors are consulted again when the model is fitted.
+"""
 LOOKED_AT = 64
-"""The likeliest, of which they are chosen."""
+"""The likeliest ones, from which they are chosen."""
 
 
 def chosen(likeliest: Sequence[tuple[str, str]], own: str, count: int = CHOSEN, each: int = 1) -> list[str]:

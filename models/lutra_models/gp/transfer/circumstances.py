@@ -1,4 +1,4 @@
-"""The contexts of many workloads as arrays: how far from these circumstances each was measured.
+"""The contexts of many workloads as arrays, for the distance between circumstances.
 
 Shapes: w workloads, e entries of a context.
 """
@@ -36,7 +36,7 @@ def put(columns: Columns, row: int, names: Names, context: Mapping[str, Value]) 
 def apart(
     columns: Columns, rows: npt.NDArray[np.intp], names: Names, context: Mapping[str, Value], options: Transfer
 ) -> Array:
-    """(w,) how far the circumstances are apart in what both name: numbers by their ratio, texts by being others."""
+    """(w,) the distance between the circumstances that both name: numbers by their ratio, texts by being different."""
     here = np.full(len(names) + 1, np.nan)
     for name, value in context.items():
         if (number := names.known(f"context {name}")) is not None:

@@ -1,4 +1,4 @@
-"""Arrays that grow by rows, and names as numbers: what the index keeps of thousands of workloads takes little room."""
+"""Arrays that grow by rows, and names as numbers: the index of thousands of workloads takes little room."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 Kind = tuple[tuple[int, ...], Any, float]
-"""A column's shape beyond its rows, its numbers' type, and what fills rows that hold nothing."""
+"""A column's shape beyond its rows, its numbers' type, and the value that fills empty rows."""
 _LEAST = 64
 _SPARE = 8
-"""The rows for which room for one more is kept: all of it is memory in use."""
+"""The number of rows for which one spare row is kept: all of it is memory in use."""
 
 
 class Columns:
@@ -26,7 +26,7 @@ class Columns:
         return self._columns[name]
 
     def hold(self, row: int) -> None:
-        """Have room for this row."""
+        """Make room for this row."""
         if row < self._size:
             return
         size = max(_LEAST, row + 1 + row // _SPARE)
@@ -47,7 +47,7 @@ class Columns:
 
 
 class Names:
-    """Each name by a number, in the order in which they came."""
+    """A number for each name, in the order of their first use."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

@@ -1,6 +1,6 @@
 """Readings taken under another context (engine version, hardware, threads, offered load) are another workload's.
 
-They are not thrown away: they come back as past workloads, whose relative effects count as far as they prove to help.
+They are not discarded: they return as past workloads, whose relative effects count as far as they prove to help.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lutra_models.knobs import Value
 def split(history: History) -> tuple[History, tuple[History, ...]]:
     """The history of its own context alone, and one history for each other context that its observations name.
 
-    Where nothing was measured in its own context yet, the first of them holds no observations.
+    If nothing was measured in its own context yet, the first of them has no observations.
     """
     groups: list[tuple[Mapping[str, Value], list[Observation]]] = [(history.context or {}, [])]
     for observation in history.observations:

@@ -1,12 +1,12 @@
 """The effect of each setting on a metric of a past workload, with its uncertainty: one curve a setting.
 
-A curve says by how much the metric is better than at the setting's baseline, the value at which the workload began. It
-is the posterior's mean while one setting goes over its values and the others stay as they were measured, averaged over
-the measured rows (partial dependence: Friedman, Annals of Statistics 2001, section 8.2). A mean of a Gaussian process
-is linear in it, so the deviations are exact. The posterior does not decide whether a setting has an effect at all, see
-`certainty`. The sum of the curves is a rough posterior that ranks configurations without a matrix: cheap enough to ask
-hundreds of workloads. Shapes: n rows, k knobs, d features, g places of a setting, r rows that are averaged over, m
-configurations.
+A curve is the improvement of the metric over its value at the setting's baseline, the value at which the workload
+began. It is the posterior's mean while one setting goes over its values and the others stay as they were measured,
+averaged over the measured rows (partial dependence: Friedman, Annals of Statistics 2001, section 8.2). A mean of a
+Gaussian process is linear in it, so the deviations are exact. The posterior does not decide whether a setting has an
+effect at all, see `certainty`. The sum of the curves is a rough posterior that ranks configurations without a matrix:
+cheap enough for hundreds of workloads. Shapes: n rows, k knobs, d features, g places of a setting, r rows that are
+averaged over, m configurations.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from lutra_models.gp.transfer import certainty
 from lutra_models.knobs import Choice, Configuration, Number, Value
 
 PLACES = 5
-"""Places of a number's curve, evenly between the least and the greatest that were measured; and as many in the part of
-the range that serves, where that is less."""
+"""The number of points of a number's curve, evenly between the least and the greatest measured value; and the same
+number in the sensible part of the range, if that is smaller.
+"""
 AVERAGED = 12
-"""Rows that a curve is averaged over, picked evenly."""
+"""The number of rows over which a curve is averaged, picked evenly."""
 STRONGEST = 24
-"""Settings whose curves are kept."""
+"""The number of settings whose curves are kept."""
 WIDER = 1.5
-"""By how much a gain's deviation is wider than the posterior says: at the mode of its hyperparameters it is too sure of
-itself. So chosen that what one half of a table says holds in the other."""
+"""The factor by which a gain's deviation exceeds the posterior's, which is overconfident at the mode of its
+hyperparameters. It is chosen so that the effects in one half of a table hold in the other.
+"""
 SAME = 1e-9
-"""Codes no further apart are one place."""
+"""Codes that are no further apart count as one point."""
 ENDS = 1.645
 """Deviations from a belief's middle to the ends of its 90 % interval."""
 
@@ -42,8 +44,8 @@ ENDS = 1.645
 class Effect:
     """One setting's curve: `gains` (g,) over the baseline at `values` (g,), in the metric's unit or on its logarithm.
 
-    A gain is positive where the metric is better than at the `baseline`, which is one of the values; `deviations` (g,)
-    are those of the belief in each gain, `deviation` that of the belief in the curve around its mean. `chance` is the
+    A gain is positive if the metric is better than at the `baseline`, which is one of the values; `deviations` (g,) are
+    those of the belief in each gain, `deviation` that of the belief in the curve around its mean. `chance` is the
     probability that a setting without any effect looks as strong, see `certainty`. The values are options with
     `choice`, otherwise numbers. Between numbers the curve is a straight line, with `log` on the numbers' logarithm.
     Special values are apart from the line: they are the last `special` of the values. Values outside `serves` (from,
@@ -64,18 +66,19 @@ class Effect:
 
     @property
     def certain(self) -> bool:
-        """Whether the setting did something, at a false discovery rate of `certainty.RATE`, and it is known which way:
-        the 90 % interval of its largest change lies on one side of nothing."""
+        """Whether the setting had an effect, at a false discovery rate of `certainty.RATE`, with a known direction: the
+        90 % interval of its largest change excludes 0.
+        """
         return self.chance <= certainty.RATE and abs(self.largest[1]) > ENDS * self.deviations[self._largest]
 
     @property
     def best(self) -> Value:
-        """Of the values that serve, the one with the greatest gain."""
+        """The sensible value with the greatest gain."""
         return self.values[self._best]
 
     @property
     def gain(self) -> float:
-        """By how much `best` is better than the baseline: 0 if nothing is."""
+        """The gain of `best` over the baseline; 0 if no value is better."""
         return self.gains[self._best]
 
     @property
@@ -86,7 +89,7 @@ class Effect:
 
     @property
     def size(self) -> float:
-        """The largest change from the baseline by a value that serves, for better or for worse."""
+        """The largest change from the baseline by a sensible value, for better or for worse."""
         return abs(self.largest[1])
 
     @property
@@ -110,7 +113,7 @@ class Effect:
 
     @property
     def largest(self) -> tuple[Value, float]:
-        """Of the values that serve, the one with the largest change from the baseline, and that change."""
+        """The sensible value with the largest change from the baseline, and that change."""
         return self.values[self._largest], self.gains[self._largest]
 
     def at(self, values: Sequence[Value]) -> Array:

@@ -38,10 +38,10 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class Likeness:
-    """How a past workload resembles one that is asked about.
+    """The resemblance of a past workload to the requested one.
 
-    `distance` is that of signatures, levels and circumstances, from 0 on. `agreement` is how well its effects rank what
-    was measured there, from 0 to 1: one half is as good as tossing a coin; None before there are two to rank.
+    `distance` is that of signatures, levels and circumstances, from 0 on. `agreement` is the quality with which its
+    effects rank the measurements there, from 0 to 1, where one half is chance; None before there are two to rank.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Likeness:
 
 
 class Index:
-    """The arrays, and for each row its id and its owner. Not safe to change and to ask from two threads at once."""
+    """The arrays, and for each row its id and its owner. Not safe for changes and queries from two threads at once."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -90,7 +90,7 @@ class Index:
             lessons.put(row, workload.lessons.get(metric))
 
     def drop(self, id_: str) -> None:
-        """Forget a workload, where it is known."""
+        """Remove a workload, if it is known."""
         row = self._at.pop(id_, None)
         if row is not None:
             self._ids[row] = None
@@ -119,7 +119,7 @@ class Index:
         without: Collection[str] = (),
         options: Options = DEFAULT,
     ) -> list[Likeness]:
-        """`likeliest`, each with what its place rests on."""
+        """`likeliest`, each with the basis of its rank."""
         rows = self._of(asked, owners, without)
         if not len(rows):
             return []

@@ -1,7 +1,7 @@
-"""Whether a workload teaches anything beside another one of the same database: then both are kept as one.
+"""The test whether a workload adds anything to another one of the same database: if not, both are merged.
 
-Two equal workloads are equal in everything that counts: metric, circumstances, levels, and the effect of each setting
-as far as either of them is certain of it.
+Two workloads are equal if they agree in everything that counts: metric, circumstances, levels, and the effect of each
+setting as far as either of them is certain of it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from lutra_models.history import same_context
 AGREEING = 1.0
 """The largest distance between two equal curves, in deviations."""
 NOTHING = 0.05
-"""The allowance for a reading's noise beside that, relatively; a metric on another scale does not have it."""
+"""The additional relative allowance for a reading's noise; a metric on another scale does not have it."""
 
 
 def says_the_same(one: Workload, other: Workload, metric: str) -> bool:
-    """Whether both taught the same of `metric` in the same circumstances."""
+    """Whether both give the same lessons about `metric` in the same circumstances."""
     here, there = one.lessons.get(metric), other.lessons.get(metric)
     if here is None or there is None or not same_context(one.context, other.context):
         return False

@@ -1,4 +1,4 @@
-"""Past workloads as trends: what their posteriors say of a configuration here, and with what weight it counts.
+"""Past workloads as trends: the predictions of their posteriors for a configuration here, and their weights.
 
 A weighted ensemble of past posteriors is the prior mean of this workload's own (Golovin et al., KDD 2017), with a
 coefficient per past workload that this workload's data correct. Relative effects carry over; levels do not.
@@ -29,7 +29,7 @@ def candidates(
 ) -> dict[int, Trend]:
     """By place in `past`, a trend of each workload that has the metric on the same scale and a knob in common.
 
-    One whose posterior does not predict its own readings has nothing to teach.
+    A workload whose posterior does not predict its own readings gives no trend.
     """
     out = {}
     for i, snapshot in enumerate(past):
@@ -63,7 +63,7 @@ def weighed(
     """The trends that survive, centred on the rows here, and the readings with their columns.
 
     `codes` (n, k) of the readings' rows, `own` the posterior without any trend, `where` the places of this workload's
-    counters in each past one, `apart` (p,) how far the circumstances are.
+    counters in each past one, `apart` (p,) the distance of the circumstances.
     """
     if not trends:
         return (), readings
@@ -93,7 +93,7 @@ def _gap(readings: Readings, past: GaussianProcess) -> float:
 
 
 def counters_in(history: History, past: Sequence[Snapshot], options: Transfer) -> list[Array]:
-    """Where this workload's counters lie among those of each past one, see `similarity.places`."""
+    """The position of this workload's counters among those of each past one, see `similarity.places`."""
     rows = [o.metrics for o in history.completed]
     names = set(rows[0]).intersection(*rows) if rows else set()
     here = {n: float(np.median([row[n] for row in rows])) for n in names}
@@ -101,6 +101,6 @@ def counters_in(history: History, past: Sequence[Snapshot], options: Transfer) -
 
 
 def circumstances_of(history: History, past: Sequence[Snapshot], options: Transfer) -> Array:
-    """(p,) how far the context here is from that of each past one, see `similarity.circumstances_apart`."""
+    """(p,) the distance of the context here from that of each past one, see `similarity.circumstances_apart`."""
     here = history.context or {}
     return np.array([similarity.circumstances_apart(here, s.context, options) for s in past])

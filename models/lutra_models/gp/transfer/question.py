@@ -51,16 +51,16 @@ class Question:
 
     @property
     def unit(self) -> float:
-        """The unit of which a relative change is a share, on the scale of `scaled`."""
+        """The unit for relative changes, on the scale of `scaled`."""
         return 1.0 if self.on_log else float(np.mean(np.abs(self.values)))
 
     @property
     def level(self) -> float | None:
-        """The median reading, as it is compared; None before there is one."""
+        """The median reading on the scale of comparison; None before there is one."""
         return float(np.median(self.scaled)) if len(self.values) else None
 
     def thinned(self, most: int) -> Question:
-        """At most that many of the configurations, evenly in the order in which they were measured."""
+        """At most this number of configurations, evenly in the order in which they were measured."""
         if len(self.values) <= most:
             return self
         kept = np.linspace(0, len(self.values) - 1, most).round().astype(int)

@@ -23,7 +23,7 @@ from lutra_models.history import History
 
 
 def signature(history: History, options: Transfer = DEFAULT.transfer) -> dict[str, tuple[float, ...]]:
-    """Telling counter → its deciles over the history; empty if the history holds no counters."""
+    """Telling counter → its deciles over the history; empty if the history has no counters."""
     names, table = counters(history)
     if not names:
         return {}

@@ -1,4 +1,4 @@
-"""The signatures of many workloads as arrays: where a workload's counters lie among theirs.
+"""The signatures of many workloads as arrays: for the position of a workload's counters among theirs.
 
 Shapes: w workloads, c counters of one.
 """

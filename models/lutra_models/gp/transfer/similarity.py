@@ -1,4 +1,4 @@
-"""Which past workloads resemble this one, and how much to believe each of them.
+"""The past workloads that resemble this one, and the weight of each.
 
 Before there is anything to rank, workloads are ordered by the distance between signatures in decile bins (OtterTune,
 SIGMOD 2017, section 6). The bins are those of the past workload's own counters, so that no unit and no third workload
@@ -8,10 +8,10 @@ readings have another level come later. After that, workloads are ordered by ran
 posterior predicts which of two configurations is better. One more claim, silence, has a prior of its own and says that
 no workload predicts anything. Bayes' rule over these claims gives the weights. Each pair of configurations measured
 here supports a claim as far as it was predicted, and pairs whose readings differ by no more than noise support it
-little. So one of twenty that ranks a few rows well by chance has to beat the nineteen others and silence, and unrelated
-workloads drop out as pairs arrive. If silence is more probable than all of them together, none is used. (RGPE compares
-rankings too, by how often a model is the best of all: Feurer, Letham and Bakshy, 2018.) Shapes: n rows measured here, p
-past workloads.
+little. A workload of twenty that ranks a few rows well by chance therefore has to beat the nineteen others and silence,
+and unrelated workloads drop out as pairs arrive. If silence is more probable than all of them together, none is used.
+(RGPE compares rankings too, by how often a model is the best of all: Feurer, Letham and Bakshy, 2018.) Shapes: n rows
+measured here, p past workloads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from lutra_models.knobs import Value
 
 
 def places(here: Mapping[str, float], past: Sequence[Signature], options: Transfer = DEFAULT.transfer) -> list[Array]:
-    """Per past workload, where this workload's counters lie among its own: 0 its median, 1 its ends, more outside.
+    """Per past workload, the position of this workload's counters among its own: 0 at the median, 1 at the ends, more
+    outside.
 
     Only counters that both have, on logarithms; an end is `margin` of the range away from what was seen.
     """
@@ -50,18 +51,20 @@ def _place(value: Array, deciles: Array, options: Transfer) -> float:
 
 
 def distances(places: Sequence[Array], options: Transfer = DEFAULT.transfer) -> Array:
-    """(p,) mean place of the counters; as far as possible where there are none in common."""
+    """(p,) mean position of the counters; the farthest if there are none in common."""
     return np.array([float(np.mean(p)) if len(p) else options.outside for p in places])
 
 
 def strangers(places: Sequence[Array], options: Transfer = DEFAULT.transfer) -> npt.NDArray[np.bool_]:
-    """(p,) whether too many counters lie outside what the past workload ever showed."""
+    """(p,) whether too many counters lie outside the range that the past workload ever had."""
     far = [bool(len(p)) and float(np.mean(p >= options.outside)) > options.strange for p in places]
     return np.array(far, dtype=bool)
 
 
 def circumstances_apart(here: Mapping[str, Value], there: Mapping[str, Value], options: Transfer) -> float:
-    """How far two contexts are apart in what both name: numbers by their ratio, texts by being others."""
+    """The distance between two contexts in the entries that both name: numbers by their ratio, texts by being
+    different.
+    """
     return options.context * sum(_unlike(here[name], there[name], options) for name in here.keys() & there.keys())
 
 
@@ -72,10 +75,10 @@ def _unlike(one: Value, other: Value, options: Transfer) -> float:
 
 
 def closeness(places: Sequence[Array], gaps: Array, options: Transfer = DEFAULT.transfer) -> Array:
-    """(p,) belief in each past workload before anything is ranked, which sums to 1; all 0 if all are strangers.
+    """(p,) the prior of each past workload before anything is ranked, which sums to 1; all 0 if all are excluded.
 
-    `gaps` (p,) is how far, on a logarithm, the readings here lie outside those there, and their circumstances are
-    apart: another host has other levels, but of many workloads one with the same levels is likelier to be similar.
+    `gaps` (p,) is the logarithmic distance of the readings here from those there, and of their circumstances: another
+    host has other levels, but of many workloads one with the same levels is likelier to be similar.
     """
     welcome = ~strangers(places, options)
     if not np.any(welcome):
@@ -105,7 +108,7 @@ def weights(
 
 
 def ranking(z: Array, noise: Array, mean: Array, variance: Array, options: Transfer = DEFAULT.transfer) -> Array:
-    """The log probability of how the rows (n,) are ranked, as a posterior of (…, n) `mean` and `variance` predicts it.
+    """The log probability of the ranking of the rows (n,), as a posterior of (…, n) `mean` and `variance` predicts it.
 
     Each pair counts 2/n, as n rows hold n - 1 independent comparisons. A past workload is never quite sure: `alien` is
     its chance to be of no use for a pair. One number for each posterior: an array (…).
@@ -119,5 +122,5 @@ def ranking(z: Array, noise: Array, mean: Array, variance: Array, options: Trans
 
 
 def silent(n: int) -> float:
-    """The same for one who tosses a coin."""
+    """The same for pure chance."""
     return (n - 1) * math.log(0.5)

@@ -55,12 +55,12 @@ class Strongest:
             self._put_effect(row, i, effect, lesson.good)
 
     def known(self, size: int) -> npt.NDArray[np.bool_]:
-        """Of the first rows, whether they know the metric."""
+        """Whether the first rows have the metric."""
         self._rows.hold(size - 1)
         return np.asarray(~np.isnan(self._rows["levels"][:size, 0]))
 
     def gaps(self, rows: Rows, level: float | None) -> Array:
-        """(w,) how far the level of the readings lies outside the past one's."""
+        """(w,) the distance of the level of the readings from the past one's."""
         if level is None:
             return np.zeros(len(rows))
         levels = self._rows["levels"][rows]
@@ -77,7 +77,7 @@ class Strongest:
         return np.asarray(np.where(sizes > 1e-12, said @ z / np.maximum(sizes, 1e-12), 0.0))
 
     def claims(self, rows: Rows, asked: Question, most: int, options: Options) -> Array:
-        """(w,) the log probability that each gives to how what was measured is ranked; `most` configurations are asked.
+        """(w,) the log probability of the measured ranking under each; `most` configurations are compared.
 
         That of silence for one that knows the metric on another scale.
         """

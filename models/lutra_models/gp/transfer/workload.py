@@ -20,7 +20,7 @@ COUNTERS = 16
 """Counters of a signature that are kept, evenly by their names."""
 METRICS = 4
 RECIPE = 2
-"""Grows when what is kept of a workload is found another way: what was found before is found again."""
+"""The version of the lessons: when it grows, stored workloads are fitted again."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,21 +34,22 @@ CHANGE_TIMEOUT_S = 900
 FIRST_STATEMENT = """SET SESSION wait_timeout = 28800, SESSION sql_mode = '', SESSION lock_wait_timeout = 2, SESSION
 sql_select_limit = 18446744073709551615, SESSION sql_big_selects = 1, SESSION completion_type = 'NO_CHAIN'
 /*!80000 , SESSION max_execution_time = 0 */ /*M!100600 , SESSION max_statement_time = 0 */"""
-"""A lock that somebody holds on a table of accounts costs what is read there, and does not hang the agent. A limit that
-somebody set for all sessions cuts none of its answers."""
+"""A lock on a table of accounts costs only the reading from there, and does not block the agent. A limit for all
+sessions does not cut its answers.
+"""
 
 SHUTTING_DOWN = 1053
 FULL = 1040
 FULL_TRIES, FULL_PAUSE_S = 20, 0.1
 CLIENTS_OWN = 2000
-"""From here on the numbers are the client's; a smaller one is a running server's answer."""
+"""From this number on, errors are the client's own; a smaller one is a running server's answer."""
 GONE = frozenset({FULL, SHUTTING_DOWN, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
-"""Too many connections, shutdown, connection killed, and the client's own words for a lost server. 1317 and 3024 are
+"""Too many connections, shutdown, connection killed, and the client's own errors for a lost server. 1317 and 3024 are
 left out: a query that was cancelled or took too long says nothing about the server."""
 
 ALTERED = "ALTER USER … IDENTIFIED VIA mysql_native_password (MariaDB), or WITH caching_sha2_password (MySQL)"
 NOT_BY_PASSWORD = 1698
-"""Whom the server refuses who is let in by something other than a password."""
+"""Accounts that log in by something other than a password and are refused."""
 REMEDIES: Mapping[str, str] = {
     "'pynacl' package": f"pip install 'PyMySQL[ed25519]' beside the agent, or give the account a password: {ALTERED}",
     "'cryptography' package": "name the server's socket as database.host, or its authority as database.tls_ca",
@@ -68,8 +69,8 @@ NONSENSE = (OSError, ValueError, LookupError, AssertionError, RuntimeError, stru
 class Connection:
     """Raises DatabaseUnavailable when the server is gone, CollectionFailed when it refuses a statement.
 
-    `generation` grows with each connect, so a restarted server is never taken for the one before. `durations_s` are of
-    the statements since they were last taken: the server's own figures are reduced by these, and by
+    `generation` grows with each connect, so a restarted server is never taken for the one before. `durations_s` are
+    those of the statements since they were last read: the server's own figures are reduced by them, and by
     `further_questions`, the statements of the agent over other connections.
     """
 
@@ -83,7 +84,7 @@ class Connection:
 
     @property
     def server_version(self) -> str:
-        """As the server's greeting says it."""
+        """The version from the server's greeting."""
         return str(self._connected().server_version)  # type: ignore[attr-defined]
 
     def peer(self) -> Peer:

@@ -1,4 +1,4 @@
-"""A connection to a server that has proved nothing: a password leaves as the answer to a challenge, or not at all.
+"""A connection to an unproven server: a password is sent only as the answer to a challenge.
 
 A program that listens on a port may ask for the password itself, in clear text or for a key of its own.
 """
@@ -31,7 +31,7 @@ def refusal(method: str) -> pymysql.OperationalError:
 
 
 class Refusing:
-    """A method that is not answered."""
+    """A login method that the agent does not answer."""
 
     method = ""
 
@@ -71,7 +71,9 @@ HANDLERS["caching_sha2_password"] = ChallengeOnly
 
 
 class Guarded(Bounded):
-    """A connection over a bare port. It answers challenges alone, encrypted or not: an unproved server is anybody."""
+    """A connection over a bare port. It answers only challenges, encrypted or not, because an unproven server may be
+    any program.
+    """
 
     _auth_plugin_name: str
 

@@ -25,9 +25,9 @@ FILTERS = (
 
 @dataclass(frozen=True)
 class Channel:
-    """`delay_s` is how far behind it is to stay. `io_error` and `sql_error` are the last error's number, or 0.
+    """`delay_s` is its intended delay. `io_error` and `sql_error` are the last error's number, or 0.
 
-    `by_gtid` says that its place is a GTID and not one in a file, `filtered` that it leaves out databases or tables.
+    `by_gtid` says that its position is a GTID and not one in a file, `filtered` that it leaves out databases or tables.
     """
 
     lag_s: float | None
@@ -82,7 +82,7 @@ def privilege(version: str) -> str:
 
 
 def unseen(found: Permissions, version: str, account: str, why: str) -> Permissions:
-    """Where the channels are hidden, a replica that takes writes looks like a primary: nothing may be changed."""
+    """If the channels are hidden, a replica that accepts writes looks like a primary: nothing may be changed."""
     remedy = f"GRANT {privilege(version)} ON *.* TO {account};"
     why_not = f"this account cannot see whether the server is a replica ({why}), so nothing may be changed"
     return Permissions(frozenset(), found.may_reload, (*found.remedies, remedy), why_not)

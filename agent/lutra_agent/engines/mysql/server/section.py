@@ -17,6 +17,8 @@ class MysqlDatabase(DatabaseConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class MariadbDatabase(MysqlDatabase):
-    """`include_file`: where the agent writes settings, for this server keeps none over a restart by itself."""
+    """`include_file`: the file in which the agent writes settings, because this server does not persist them by
+    itself.
+    """
 
     include_file: OptionalPath = None

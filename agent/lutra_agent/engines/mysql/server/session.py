@@ -1,4 +1,4 @@
-"""The connection that an engine's parts share, and what is known of the server behind it."""
+"""The connection that an engine's parts share, and the known facts about the server behind it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from lutra_agent.files.atomic import read_regular
 
 NAME_FILE = "auto.cnf"
 LONGEST = 1000
-"""Of a file with a process's number, or a server's name, in bytes: what a server names may be any file."""
+"""The size limit of a file with a process number or a server's name, in bytes: a server may name any file."""
 
 
 @dataclass(frozen=True)
 class Product:
     """One of the family's servers. `identifier` is the query whose last column is the server's own name.
 
-    `programs` are what the server's process is called, and `thread` the query for the number of the thread that serves
+    `programs` are the names of the server's process, and `thread` the query for the number of the thread that serves
     the connection. Every version of a `mariadb` server says so.
     """
 
@@ -36,7 +36,7 @@ class Product:
     mariadb: bool = False
 
     def serves(self, version: str) -> bool:
-        """Whether a server that calls its version so is one of these."""
+        """Whether a server with this version text is one of these."""
         return ("mariadb" in version.lower()) is self.mariadb
 
 
@@ -44,7 +44,7 @@ class Product:
 class Details:
     """Facts that are constant until the server restarts. `started_s` is an epoch second, None if unknown.
 
-    `place` is what of this host is proven to be the server's.
+    `place` is the part of this host that is proven to belong to the server.
     """
 
     version: str
@@ -76,7 +76,7 @@ class Session:
         return found[1]
 
     def pid_file(self) -> Path:
-        """As the server names it."""
+        """The folder as the server names it."""
         return self._folder_and_pid_file()[1]
 
     @understood("role")
@@ -146,7 +146,7 @@ def name_in(data_dir: Path) -> str:
 
 
 def process(pid_file: Path) -> tuple[int | None, float | None]:
-    """The server's process id, and the epoch second of its start; None if this account may not know."""
+    """The server's process id, and the epoch second of its start; None if this account may not see them."""
     return _pid(pid_file), _started_s(pid_file)
 
 

@@ -1,1 +1,1 @@
-"""How a server of the family keeps settings: MySQL by itself, MariaDB in an option file of the agent."""
+"""The persistence of settings in the family: MySQL keeps them by itself, MariaDB in an option file of the agent."""

@@ -1,4 +1,4 @@
-"""Executes a change. Its statements may keep the server busy for minutes, which nothing else of the agent may."""
+"""Executes a change. Its statements may keep the server busy for minutes; no other statement of the agent may."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailab
 
 DENIED = ("[1044]", "[1045]", "[1142]", "[1227]", "[3630]")
 PASSES = 3
-"""The server cuts a value by another one's, which may be about to change: what was cut is asked for again."""
+"""The server clamps a value to another one that may be about to change: a clamped value is requested again."""
 
 POOL = "innodb_buffer_pool_size"
 RESIZING = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status%'"
@@ -30,7 +30,7 @@ COMPLETE, FAILED = "0", "7"
 
 
 class Changing(Activation):
-    """Statements go over a connection of their own, with time for them: a pool that shrinks has pages to write first.
+    """Statements go over a separate connection with a longer time limit: a pool that shrinks has pages to write first.
 
     The everyday connection accounts for them, since the server counts them too. Lines go into `include_file`.
     """
@@ -67,7 +67,7 @@ class Changing(Activation):
                     self._run(connection, statement)
 
     def reload(self) -> None:
-        """Wait for a buffer pool that is on its way to a new size. Raises ApplyRefused if it does not get there."""
+        """Wait for a buffer pool that is being resized. Raises ApplyRefused if it does not reach the new size."""
         if self._earlier is None:
             return
         report = ""

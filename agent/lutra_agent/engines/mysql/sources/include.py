@@ -21,7 +21,7 @@ from lutra_agent.files.atomic import overwrite, write_atomically
 SECTION = f"[{mariadb.SECTION}]"
 HEADER = f"# Written by lutra-agent. Change settings here only while the agent is paused.\n{SECTION}\n"
 SERVERS_OWN = frozenset({"server", "mysqld", "mariadb", "mariadbd"})
-"""Sections that every MariaDB server reads. Lines of another section are not for it, or for some versions alone."""
+"""Sections that every MariaDB server reads. Lines of another section do not apply to it, or only to some versions."""
 MODE = 0o644
 """The server ignores a file that everybody may write, and its account must be able to read it."""
 
@@ -30,7 +30,7 @@ _LINE = re.compile(
     r"""(?:\#\s*(?P<written>\d+(?:\.\d+)?)?.*)?""",
     re.DOTALL,
 )
-"""Of a line without spaces at its ends: each character is looked at a few times, however long it is."""
+"""Matches a line without spaces at its ends; each character is examined a few times, however long the line is."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def write(file: Path | None, line: FileLine, now_s: float) -> None:
 
 
 def rewritten(text: str, texts: Mapping[str, str | None], now_s: float) -> str:
-    """The file with these values, their lines last in a section that the server reads, and all else as it was.
+    """The file with these values, their lines last in a section that the server reads, and everything else unchanged.
 
     Raises OSError for a value that no line can hold.
     """

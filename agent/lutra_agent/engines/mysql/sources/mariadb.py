@@ -1,4 +1,4 @@
-"""MariaDB 10.6 and later: SET GLOBAL, and an include file of the agent's for what outlasts a restart."""
+"""MariaDB 10.6 and later: SET GLOBAL, and an include file of the agent's for values that outlast a restart."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def entries(content: bytes) -> dict[str, Any]:
 
 
 def rewritten(content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
-    """The file with these texts, and everything else as it was. Raises ValueError if it is no such file."""
+    """The file with these texts, and everything else unchanged. Raises ValueError if it is not such a file."""
     document = json.loads(content or b'{"Version": 2}')
     if not isinstance(document, dict):
         raise ValueError("mysqld-auto.cnf does not contain a JSON object")

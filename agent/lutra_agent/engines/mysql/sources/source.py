@@ -23,14 +23,14 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed
 
 
 class Store(Protocol):
-    """Where a server keeps changed settings over a restart: in this, MySQL and MariaDB differ."""
+    """The place where a server keeps changed settings over a restart: MySQL and MariaDB differ in it."""
 
     def settings(
         self, connection: Connection, rows: Sequence[KnobRow], details: Details
     ) -> dict[str, ServerSetting]: ...
 
     def restarts(self, connection: Connection, row: KnobRow) -> bool:
-        """Whether a setting takes a new value at the start alone."""
+        """Whether a setting takes a new value only at the start."""
         ...
 
     def file(self, data_dir: Path | None) -> Path | None:
@@ -42,7 +42,7 @@ class Store(Protocol):
         ...
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
-        """That file's content with these texts in it. Raises ValueError for content that is none."""
+        """That file's content with these texts. Raises ValueError for other content."""
         ...
 
     def file_says(self, content: bytes) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """p99 of all statements, from the server's own histogram: MySQL's is always there, MariaDB's is a plugin.
 
-The agent's statements are in it too: each is taken out again, from the range that holds its duration as the agent saw
-it, or the nearest below.
+The agent's statements are in it too: each is subtracted from the range of its duration as the agent measured it, or
+from the nearest lower one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def from_upper_ends(rows: Sequence[tuple[str, int]]) -> Histogram:
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
     """The 99th percentile of other sessions' statements between two readings.
 
-    None if nothing ran, where the histogram was emptied or cut otherwise, or where it lies in the open range.
+    None if nothing ran, if the histogram was emptied or its ranges changed, or if the percentile lies in the open
+    range.
     """
     if before.bounds != after.bounds:
         return None

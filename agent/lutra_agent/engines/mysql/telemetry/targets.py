@@ -1,4 +1,4 @@
-"""qps, tps, the share of errors and p99 of a window, from what the server counts."""
+"""qps, tps, the share of errors and p99 of a window, from the server's counters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targe
 from lutra_agent.engines.mysql.telemetry.histogram import Histogram, p99_ms
 
 REFUSED = ("refused", "refused_internal", "refused_accept", "refused_select")
-"""Connections that the server had no room or no means for. A wrong password is the client's own doing."""
+"""Connections that the server had no capacity for. A wrong password is the client's own error."""
 LOCKED = ("lock_deadlocks", "lock_timeouts")
 OVER_TIME = ("over_statement_time", "over_execution_time")
 NOT_REFUSED = ("aborted_before_login", "access_denied")

@@ -23,7 +23,7 @@ from lutra_agent.errors import CollectionFailed
 
 EVERY = (*COLLECTORS, *STATES, *WORK)
 CUT = ("Max_statement_time_exceeded", "Max_execution_time_exceeded")
-"""Statements over their time limit. The agent gives some of its own a short one: those do not count."""
+"""Statements that exceeded their time limit. Those of the agent with a short limit do not count."""
 OWN = f"SHOW SESSION STATUS WHERE Variable_name IN ('Questions', {', '.join(map(repr, CUT))})"
 ABSENT = "this server has none of it"
 
@@ -34,7 +34,7 @@ class Figures(Protocol):
     def histogram(self, connection: Connection) -> Histogram | None: ...
 
     def transactions(self, connection: Connection) -> float | None:
-        """Transactions that ended since the server started, where it counts them all."""
+        """Transactions that ended since the server started, if it counts them all."""
         ...
 
     def visible(self, connection: Connection, held: frozenset[str], account: str) -> tuple[Visible, ...]:

@@ -23,18 +23,18 @@ from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefus
 
 APPLICATION = "lutra-agent"
 ENCODING = "UTF8"
-"""Asked for, so that the server converts: a database in SQL_ASCII gives bytes of no encoding."""
+"""Requested so that the server converts text: a database in SQL_ASCII returns bytes without an encoding."""
 TAG = "/* lutra-agent */"
-"""Every statement of the agent holds it, where pg_stat_statements keeps it, so that it can be left out."""
+"""Every statement of the agent contains it where pg_stat_statements keeps it, so that it can be excluded."""
 
 CONNECT_TIMEOUT_S = 5
 STATEMENT_TIMEOUT_MS = 5000
 ANSWER_S = 30.0
-"""Far above what the server allows itself for a statement: who does not answer by then is stopped or frozen."""
+"""Far above the server's own limit for a statement: a server that does not answer by then is stopped or frozen."""
 LONGEST_ANSWER = 64 << 20
-"""In bytes: of many statements, with a histogram each."""
+"""In bytes, enough for many statements with a histogram each."""
 CHANGE_S = 120.0
-"""For a change's own statements, which the server is not to be given twice: their file is flushed to its disk."""
+"""For a change's own statements, which must not be sent twice: their file is flushed to disk."""
 
 BRIEFLY = (
     f"SET {TAG} LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}",
@@ -52,7 +52,7 @@ FOR_GOOD = (
 )
 """In a session of the agent's own. ALTER SYSTEM, all that a change executes, writes no data."""
 TEXTS = ("text", "varchar", "name", "bpchar", "date", "timestamp", "timestamptz", "interval")
-"""Types that are read as the server prints them: what it prints of a time may be in any of its styles."""
+"""Types that are read as the server prints them, because it may print times in any of its styles."""
 POOLER = (
     "a pooler answers instead of the server: the agent observes through it, and changes nothing; "
     "set database.host and database.port to the server's own"
@@ -86,7 +86,7 @@ ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq
 
 
 class AnyText(TextLoader):
-    """A text of others is shown as well as it can be read: no byte of it fails what is measured."""
+    """Text of others is decoded as far as possible, so that no byte of it fails a measurement."""
 
     def load(self, data: Buffer) -> str:
         return bytes(data).decode(errors="replace")
@@ -141,7 +141,7 @@ class Connection:
         return names, found[0]
 
     def prepared_row(self, query: str, parameters: Sequence[str]) -> list[bytes | None]:
-        """The texts of the first row, at a third of the price: the only statement of its connection, prepared once.
+        """The texts of the first row, at a third of the cost: the only statement of its connection, prepared once.
 
         Only the server's own `statement_timeout` and `cut` limit the wait: it is for a thread on which nothing waits.
         """

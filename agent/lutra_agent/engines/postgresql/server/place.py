@@ -1,4 +1,4 @@
-"""Where a PostgreSQL server runs: what only the server that has this data folder can know of it."""
+"""The place of a PostgreSQL server: facts that only the server with this data folder can know."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ CONTROL_FILE = Path("global/pg_control")
 PID_FILE = "postmaster.pid"
 IDENTIFIER, WRITTEN = struct.Struct("=Q"), struct.Struct("=q")
 WRITTEN_AT = 24
-"""Of the control file, in bytes: when the server wrote it last, in whole seconds."""
+"""The position in the control file, in bytes, of the time of its last write, in whole seconds."""
 LONGEST_CONTROL, LONGEST_PID = 8192, 10_000
 STARTED_LINE, PORT_LINE = 2, 3
 STARTS_WITHIN_S = 300
 """From the line in its file on, in which a server makes its shared memory."""
 LOOKS = 5
-"""At a file that the server may be writing just now."""
+"""The number of looks at a file that the server may be writing."""
 
 CONTROL = "SELECT system_identifier, extract(epoch FROM pg_control_last_modified)::bigint FROM pg_control_system()"
 START = "SELECT extract(epoch FROM pg_postmaster_start_time())::float8, current_setting('port')::int"
@@ -34,7 +34,7 @@ BACKEND = """SELECT pid, extract(epoch FROM backend_start)::float8 FROM pg_stat_
 
 @dataclass(frozen=True)
 class Control:
-    """Whose data a folder holds, and when the server wrote that down last."""
+    """The owner of the data in a folder, and the time at which the server last recorded it."""
 
     identifier: int
     written_s: int
@@ -55,7 +55,7 @@ def place(connection: Connection, folder: Path | None, grant: Callable[[str], st
 
 
 def control_in(folder: Path) -> Control | None:
-    """None if this account may not read it, or it is none."""
+    """None if this account may not read it, or it is not a control file."""
     try:
         content = read_regular(folder / CONTROL_FILE, LONGEST_CONTROL)[0]
         return Control(IDENTIFIER.unpack_from(content)[0], WRITTEN.unpack_from(content, WRITTEN_AT)[0])
@@ -107,7 +107,7 @@ def _control(connection: Connection) -> Control | None:
 
 
 def begun_and_port(file: Path) -> tuple[int, int] | None:
-    """When the server began by its file, and its port."""
+    """The server's start according to its file, and its port."""
     try:
         lines = read_regular(file, LONGEST_PID)[0].split(b"\n")
         return int(lines[STARTED_LINE]), int(lines[PORT_LINE])

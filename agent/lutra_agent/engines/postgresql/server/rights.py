@@ -1,4 +1,4 @@
-"""Rights that more than one part of the engine asks for."""
+"""Rights that more than one part of the engine needs."""
 
 from __future__ import annotations
 

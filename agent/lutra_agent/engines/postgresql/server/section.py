@@ -16,7 +16,7 @@ class PostgresqlDatabase(DatabaseConfig):
     """A connection is always to a database: `dbname` is the agent's and the load's.
 
     `watch_transactions`: look at the running ones several times a second, for their p99. `read_log`: take it from the
-    durations that the server logs, where it logs any; `server_log` where the server does not write its log itself.
+    durations in the server's log, if there are any; `server_log` if the server does not write its log itself.
     """
 
     dbname: Annotated[str, required(WHICH)]

@@ -1,4 +1,4 @@
-"""The connection that an engine's parts share, and what is known of the server behind it."""
+"""The connection that an engine's parts share, and the known facts about the server behind it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OLDEST = 100_000
 
 @dataclass(frozen=True)
 class Details(ServerIdentity):
-    """`started` changes with each start. `place` is what of this host is proven to be the server's."""
+    """`started` changes with each start. `place` is the part of this host that is proven to belong to the server."""
 
     started: str
     place: Place

@@ -20,7 +20,7 @@ EVERY = (*COLLECTORS, *STATES, *UPKEEP, *WAITS)
 
 @dataclass
 class Kept:
-    """Readings of what changes seldom, each with its time, and the rights that were asked for: of one start of a
+    """Readings of values that change seldom, each with its time, and the requested rights, for one start of a
     server.
     """
 

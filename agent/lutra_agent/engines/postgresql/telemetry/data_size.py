@@ -1,4 +1,4 @@
-"""The size of all databases of the server, by their files: computed rarely, and never for long."""
+"""The size of all databases of the server, by their files: computed rarely, and within a time limit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ EVERY_S = 600.0
 LONGEST_MS = 100
 TOO_LONG = "[57014]"
 AGAIN_S = 86400.0
-"""The pause after a query that took too long: a server with that many files is not asked again before the next day."""
+"""The pause after a query that took too long: a server with that many files is queried again only the next day."""
 SIZES = """SELECT CASE WHEN bool_and(readable)
 THEN sum(CASE WHEN readable THEN pg_database_size(oid) END)::float8 END AS bytes
 FROM (SELECT oid, has_database_privilege(oid, 'CONNECT') OR pg_has_role('pg_read_all_stats', 'USAGE') AS readable
 FROM pg_database WHERE datallowconn AND NOT datistemplate) d"""
-"""Nothing if the account may not read the size of one: a part would pass for the whole."""
+"""Nothing if the account may not read the size of one, because a part would be mistaken for the whole."""
 
 
 class DataSize:

@@ -28,7 +28,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class HistogramView:
-    """Where the extension is, and the ranges that its configuration gives; they change with a restart alone."""
+    """The schema of the extension, and the ranges of its configuration; they change only with a restart."""
 
     schema: str
     bounds: tuple[tuple[float, float], ...]
@@ -70,9 +70,9 @@ def parse_bounds(text: str) -> tuple[tuple[float, float], ...]:
 
 
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
-    """The 99th percentile of what ran between two readings.
+    """The 99th percentile of the statements between two readings.
 
-    None if nothing ran, where the counts were reset, or where it lies in the open range: that one has no end.
+    None if nothing ran, if the counts were reset, or if the percentile lies in the open range, which has no end.
     """
     counts = [0] * len(after.bounds)
     for bucket, calls in after.counts.items():

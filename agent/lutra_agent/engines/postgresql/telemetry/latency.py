@@ -38,7 +38,7 @@ class StatementDelta:
 def deltas(before: Mapping[object, StatementRow], after: Mapping[object, StatementRow]) -> list[StatementDelta]:
     """The differences between two readings, statement by statement.
 
-    A statement whose counters went back was evicted and came again: all that it counts is of this window.
+    A statement whose counters went back was evicted and reappeared: all its counts are of this window.
     """
     return [d for key, row in after.items() if (d := _delta(before.get(key), row)) is not None]
 

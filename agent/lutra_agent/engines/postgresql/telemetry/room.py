@@ -13,7 +13,7 @@ NAME = "room"
 def room(data_dir: Path) -> Reading | None:
     """Gauges in bytes. The free space is the part that an ordinary account may write.
 
-    A log's folder that this account may not look into is taken to lie beside the data. None if neither is seen.
+    A log's folder that this account may not look into is assumed to be next to the data. None if neither is visible.
     """
     for folder in (data_dir / "pg_wal", data_dir):
         try:

@@ -1,4 +1,4 @@
-"""pg_stat_statements, in whatever schema it lives and with the columns that its version has."""
+"""pg_stat_statements, in any schema, with the columns of its version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTENSION = (
 )
 TRACKS = "SELECT current_setting('pg_stat_statements.track', true), current_setting('compute_query_id', true)"
 NOT_CONVERTED = "[22021]"
-"""SQLSTATE of a text that is not in the encoding that it should be in: character_not_in_repertoire."""
+"""SQLSTATE of a text in a wrong encoding: character_not_in_repertoire."""
 OWN_REFRESH = 60
 """The agent looks for its own statements again after this many samples: reading texts is the expensive part of the
 view.
@@ -33,7 +33,7 @@ class Statements:
 
 @dataclass(frozen=True)
 class StatementsView:
-    """Where the extension is and which columns its version has."""
+    """The schema of the extension, and the columns of its version."""
 
     schema: str
     version: tuple[int, ...]

@@ -36,7 +36,7 @@ UNCOUNTED_SINCE = 15
 
 @dataclass(frozen=True)
 class Sources:
-    """What gives statements and p99 here; None if something is not there. They may change with a restart alone."""
+    """The available sources of statements and p99; None for a missing one. They change only with a restart."""
 
     started: str
     statements: statements.StatementsView | None

@@ -27,7 +27,9 @@ SCANNED = """SELECT format('%I.%I', s.schemaname, s.relname), s.seq_tup_read, s.
 WHERE s.n_live_tup >= 10000 AND s.seq_scan > 0 AND NOT EXISTS
 (SELECT FROM pg_index i WHERE i.indrelid = s.relid AND NOT i.indisprimary) ORDER BY s.seq_tup_read DESC LIMIT 3"""
 SMALL, ELSEWHERE_BYTES = 0.5, 64 << 20
-"""A share of the server's data, and what other databases have, below which the agent's is the one that matters."""
+"""The share of the server's data, and the size of other databases, below which the agent's database is the important
+one.
+"""
 AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
 
 
@@ -47,14 +49,14 @@ def visible(
 
 
 def log(objection: str) -> Visible:
-    """The server's log, where the agent's file says that it is to be read."""
+    """The server's log, if the agent's file enables it."""
     if objection:
         return Visible(LOG, False, f"no p99 from it: {objection}", f"{LOG}: {objection}")
     return Visible(LOG, True, "p99 from the durations in it", p99="the durations in the server's log")
 
 
 def transactions(watched: bool, tracked: bool) -> Visible:
-    """The running transactions, unless the agent's file forbids the look."""
+    """The running transactions, unless the agent's file disables them."""
     if watched:
         where = f"in windows of {FEWEST} transactions and more; a longer agent.interval_s makes longer windows"
         p99 = f"running transactions (pg_stat_activity), an estimate with its error, {where}"

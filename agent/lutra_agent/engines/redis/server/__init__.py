@@ -1,1 +1,1 @@
-"""The connection to one server of the family, which server it is, and what an account may do there."""
+"""The connection to one server of the family, the server's identity, and the rights of an account there."""

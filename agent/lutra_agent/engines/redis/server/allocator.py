@@ -1,4 +1,4 @@
-"""Whether a server can move values together: it has to be built with its own jemalloc, and does not report that."""
+"""Whether a server can defragment its memory: it has to be built with its own jemalloc, and does not report that."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from lutra_agent.files.atomic import read_regular, real
 LIBRARY = b"libjemalloc.so"
 """A program that needs the system's library was not built with its own."""
 LONGEST = 64 << 20
-"""Of a program, in bytes: what a server names may be any file."""
+"""The size limit of a program, in bytes: a server may name any file."""
 
 
 def defragments(allocator: str, pid: int | None, executable: str) -> bool:
-    """`allocator` and `executable` are the server's report. A program that this host lacks is assumed to be able to.
+    """`allocator` and `executable` are the server's report. A program that this host lacks is assumed to have that
+    ability.
 
-    A distribution's package is not, as a rule: it refuses the setting, and does not start with it in its file.
+    Distributions' packages usually lack it: they refuse the setting, and do not start with it in their file.
     """
     if not allocator.startswith("jemalloc"):
         return False

@@ -1,6 +1,6 @@
 """One connection, opened when it is needed and again after it broke. Only this module of the family connects.
 
-The protocol's second version: a server that does not know HELLO answers it too.
+The protocol's second version: a server without HELLO answers it as well.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class Connection:
     def ask(self, *words: str) -> Any:
         """The answer: text, a number, or a list of such.
 
-        Asked again over another connection where this one was closed while it was idle, unless it changes something.
+        Sent again over another connection if this one was closed while it was idle, unless the command changes
+        something.
         """
         again = self._open is not None and words[:2] != CHANGE
         try:

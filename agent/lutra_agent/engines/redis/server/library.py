@@ -1,4 +1,6 @@
-"""Imports modules of a package without all that the package itself imports: 7 MB instead of 24 for one connection."""
+"""Imports modules of a package without everything that the package itself imports: 7 MB instead of 24 for one
+connection.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from types import ModuleType
 
 @contextmanager
 def without_its_package(name: str) -> Iterator[None]:
-    """Around the import of its modules; a later import of the package gets all of it.
+    """A context for the import of its modules; a later import of the package gets all of it.
 
     Raises ModuleNotFoundError if it is not installed.
     """

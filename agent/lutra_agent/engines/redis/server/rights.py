@@ -14,12 +14,12 @@ HISTOGRAM = ("latency|histogram",)
 CHANGES = ("config|set",)
 PROBES = ("get", "set")
 NO_SETTING = "lutra-asks-whether-it-may"
-"""The server knows no such setting, so nothing is changed: it says so, or that the account may not ask."""
+"""The server has no such setting, so nothing is changed; it says so, or refuses the query."""
 SINCE_HISTOGRAM = 7
 
 
 def missing(session: Session) -> str:
-    """The command that gives the account its rights, where it lacks some; empty if it has all."""
+    """The command that gives the account its rights, if it lacks some; empty if it has all."""
     asked = [("CONFIG", "GET", "maxmemory"), ("CONFIG", "SET", NO_SETTING, "0")]
     return "" if all(_may(session, *words) for words in asked) else grant(session)
 

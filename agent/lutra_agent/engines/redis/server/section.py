@@ -15,10 +15,10 @@ PROBE_KEYS = "lutra:probe:*"
 
 @dataclass(frozen=True, kw_only=True)
 class RedisDatabase(DatabaseConfig):
-    """`config_file` is the server's own file, where the server does not say where that is, or while it is down.
+    """`config_file` is the server's own file, if the server does not report its path, or while it is down.
 
     `probe_per_s` commands a second of the agent's own are timed for their p99; 0 for none. `password_in_clear`: the
-    password may go over a connection that proves nothing, as on a trusted network without TLS.
+    password may be sent over an unverified connection, as on a trusted network without TLS.
     """
 
     user: str = "default"

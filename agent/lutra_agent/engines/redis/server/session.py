@@ -1,4 +1,4 @@
-"""The connection that an engine's parts share, and what is known of the server behind it."""
+"""The connection that an engine's parts share, and the known facts about the server behind it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ SINCE_MANY = (7, 0)
 
 @dataclass(frozen=True)
 class Product:
-    """One of the family's servers. `programs` are what its process is called.
+    """One of the family's servers. `programs` are the names of its process.
 
-    `version` is the key of INFO under which it says its own version, which no other product has, unless it has one of
-    From `several_since` on CONFIG SET takes several settings.
+    `version` is the key of INFO for its own version, which no other product has, unless it has one of From
+    `several_since` on CONFIG SET takes several settings.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Details:
     `config_file` is the file that it was started with: None if there is none or this host does not have it.
     `keeps_file`: changes go into that file too; they do not if it is on another host or in a container. `account` is
     the user id of the server's process and of the process that answers on the connection: None if they differ or are
-    unknown. `defragments`: it can move values together.
+    unknown. `defragments`: it can defragment its memory.
     """
 
     version: str
@@ -115,7 +115,7 @@ class Session:
         return known[1]
 
     def objection(self, owner: int) -> str:
-        """Why a settings file of this owner is not to be written; empty if it is.
+        """The reason why a settings file of this owner must not be written; empty if it may be.
 
         A program that took the port while the server was down may name any file of the host. It can lead only to files
         that it already owns.
@@ -154,7 +154,7 @@ class Session:
         return tuple(filter(None, map(self._named_by, ("pidfile", "unixsocket"))))
 
     def log(self) -> Path | None:
-        """The file of this host that the server logs to."""
+        """The file of this host to which the server logs."""
         return self._named_by("logfile")
 
     def _named_by(self, setting: str) -> Path | None:
@@ -244,7 +244,7 @@ def is_busy(error: Exception) -> bool:
 
 
 def parsed(text: str) -> dict[str, str]:
-    """The lines `name:value` of INFO; others say nothing here."""
+    """The lines `name:value` of INFO; others are ignored."""
     pairs = (line.partition(":") for line in text.splitlines() if not line.startswith("#"))
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 

@@ -1,4 +1,6 @@
-"""Executes a change: CONFIG SET for what is live, and lines of the server's own file for what outlasts a restart."""
+"""Executes a change: CONFIG SET for what is live, and lines of the server's own file for values that outlast a
+restart.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from lutra_agent.files.atomic import overwrite, pinned, read_regular, write_atom
 MARGIN = 1.1
 LOG = "appendonly"
 LOG_S = 600.0
-"""For the first append-only file, which is as large as the data."""
+"""The time for the first append-only file, which is as large as the data."""
 POLL_S = 0.1
 TAKEN_ALL_THE_SAME = "Unsupport option member"
 """pika's engine has taken the value, and the server then failed to give it to a part that does not know it."""

@@ -1,7 +1,6 @@
 """The server's own file: `name value` in Redis and Valkey, `name : value` in pika.
 
-Every other line than that of a setting of the catalogue stays as it is, byte by byte: passwords, comments, others'
-lines.
+Every line except those of the catalogue's settings stays unchanged, byte by byte: passwords, comments, others' lines.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ _PIKA = re.compile(r"([A-Za-z][\w-]*)\s*:\s*(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Format:
-    """How a product writes its file: `split` reads a line, `made` gives the lines of a setting; 1k is `kilo`."""
+    """The file format of a product: `split` reads a line, `made` gives the lines of a setting; 1k is `kilo`."""
 
     split: Callable[[str], tuple[str, str] | None]
     made: Callable[[str, str], list[str]]
     kilo: int = 1000
 
     def says(self, content: bytes, settings: frozenset[str]) -> dict[str, str]:
-        """Name → text: of a setting the last line's, or all its pairs; of any other name all its lines'."""
+        """Name → text: for a setting the last line or all its pairs, for any other name all its lines."""
         found: dict[str, list[str]] = {}
         by_file = {IN_FILE.get(name, name): name for name in settings}
         for line in content.decode(errors="replace").splitlines():
@@ -44,7 +43,7 @@ class Format:
         return {n: " ".join(v).strip() if n in settings else "\n".join(v) for n, v in found.items()}
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        """With these texts, nothing of a setting where None, its new lines last; every other line as it was.
+        """The file with these texts (None removes a setting), new lines last, and every other line unchanged.
 
         Raises ValueError for a value that no line can hold.
         """

@@ -1,4 +1,4 @@
-"""Values that a server accepts although they make no sense or end it: refused before they are sent."""
+"""Values that a server accepts although they make no sense or crash it: they are refused before they are sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 KB, MB, GB = 2**10, 2**20, 2**30
 INT32 = 2**31 - 1
-"""From 2^31 on pika answers OK, and has taken something else."""
+"""From 2^31 on, pika answers OK but sets a different value."""
 
 _NUMBER = re.compile(r"(-?\d+)([kmgt]?)(b?)", re.ASCII | re.IGNORECASE)
 _POWERS = " kmgt"
@@ -61,7 +61,7 @@ LEGAL: Mapping[str, Mapping[str, tuple[float, float]]] = {
 
 
 def number(value: str) -> float | None:
-    """None for a text that is none, such as a share of another setting."""
+    """None for a text that is not a number, such as a share of another setting."""
     try:
         return float(value)
     except ValueError:
@@ -69,7 +69,7 @@ def number(value: str) -> float | None:
 
 
 def same(one: str, other: str, kilo: int = 1000) -> bool:
-    """Whether two texts mean one value: 1gb and 1073741824, yes and YES. `kilo` is what the server takes 1k for."""
+    """Whether two texts mean the same value: 1gb and 1073741824, yes and YES. `kilo` is the server's meaning of 1k."""
     return _plain(one, kilo) == _plain(other, kilo)
 
 

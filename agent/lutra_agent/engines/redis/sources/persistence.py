@@ -1,7 +1,7 @@
 """Whether a restart keeps the server's data.
 
 A server writes a snapshot at a shutdown if it has save points. It starts from the source that its file names: the
-append-only file alone if that is on, however old, otherwise the snapshot. So the live server and its file count
+append-only file alone if that is on, however old, otherwise the snapshot. The live server and its file therefore count
 together (https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/).
 """
 
@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PLACES = frozenset({"dir", "dbfilename", "appenddirname", "appendfilename"})
-"""Where the data lie."""
+"""The settings that name the location of the data."""
 START_FROM = PLACES | {"appendonly"}
 """The settings that decide from which data a server starts."""
 
 
 def why_lost(live: Mapping[str, str], file: Mapping[str, str], state: Mapping[str, str]) -> str:
-    """Why a restart would lose data; empty if it would not.
+    """The reason why a restart would lose data; empty if it would not.
 
-    `live` are the active values, `file` is what the server's file says, `state` is the section "persistence" of INFO.
+    `live` are the active values, `file` are the values in the server's file, `state` is the section "persistence" of
+    INFO.
     """
     if (
         "appendonly" not in live or "db-path" in live

@@ -151,7 +151,7 @@ class RedisSource:
 def _setting(
     row: KnobRow, value: str, text: str | None, legal: tuple[float, float] | None, fixed: bool, kilo: int
 ) -> ServerSetting:
-    """`text` is what the server's file says, where 1k is `kilo`."""
+    """`text` are the values in the server's file, where 1k is `kilo`."""
     waits = row.applies == "restart"
     low, high = legal or (None, None)
     now = number(value)

@@ -1,4 +1,4 @@
-"""Totals over the list of clients: those that watch, idle, have waiting answers, or are blocked."""
+"""Totals over the list of clients: those that monitor, are idle, have waiting answers, or are blocked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.redis.telemetry.collectors import number
 
 MOST = 1000
-"""The server makes the list while all others wait: of more clients it is not asked."""
+"""The server makes the list while all clients wait, so it is not requested with more clients than this."""
 IDLE_S = 60.0
 WAITING = frozenset(
     (
@@ -24,7 +24,7 @@ BLOCKED, MONITOR, REPLICA, SUBSCRIBED, PRIMARY = "bOSPM"
 
 
 def read(text: str) -> Reading:
-    """Of an answer to CLIENT LIST. Lines that say something else count nothing."""
+    """The totals of an answer to CLIENT LIST. Lines of another form are ignored."""
     found = dict.fromkeys(("listed", "idle", "monitors", "paused", "in_transaction"), 0.0)
     largest = dict.fromkeys(("largest_answer_bytes", "largest_subscriber_bytes", "largest_replica_bytes"), 0.0)
     for client in _clients(text):
@@ -47,7 +47,9 @@ def read(text: str) -> Reading:
 
 @dataclass(frozen=True)
 class Unread:
-    """A subscriber for which output waits: the bytes that it had taken, and since when no more than these."""
+    """A subscriber for which output waits: the bytes that it had taken, and the time since which it has taken
+    no more.
+    """
 
     taken: float
     since_s: float
@@ -67,7 +69,9 @@ def unread(text: str, before: Mapping[str, Unread], monotonic_s: float) -> dict[
 
 
 def stuck(waiting: Mapping[str, Unread], monotonic_s: float) -> dict[str, float]:
-    """How many subscribers take nothing, for how long the first of them has taken nothing, and its id."""
+    """The number of subscribers that take nothing, the time for which the first of them has taken nothing, and
+    its id.
+    """
     found = {name: monotonic_s - one.since_s for name, one in waiting.items() if one.since_s < monotonic_s}
     first = max(found, key=lambda name: found[name], default="")
     id_ = number(first)

@@ -10,7 +10,7 @@ from lutra_agent.engines.common.telemetry import Reading
 
 @dataclass(frozen=True)
 class FromInfo:
-    """Our names of lines of INFO. A line that the version lacks, or that holds no number, is absent.
+    """Lutra's names for lines of INFO. A line that the version lacks, or that holds no number, is absent.
 
     `texts` are names, and no numbers.
     """
@@ -32,9 +32,9 @@ class FromInfo:
 
 @dataclass(frozen=True)
 class FromErrors:
-    """Our names of errors by which the server refuses what it was rightly asked, by their first word.
+    """Lutra's names for errors by which the server refuses correct requests, by their first word.
 
-    One that never came counts 0. All others say what is wrong with the question.
+    An error that never occurred counts 0. All other errors are due to the request itself.
     """
 
     name: str
@@ -50,7 +50,7 @@ class FromErrors:
 
 @dataclass(frozen=True)
 class FromWords:
-    """Our names of lines of INFO that hold a word: 1 if the word is not the good one."""
+    """Lutra's names for lines of INFO that contain a word: 1 if it is not the normal one."""
 
     name: str
     good: Mapping[str, tuple[str, str]]
@@ -65,7 +65,7 @@ class FromWords:
 
 @dataclass(frozen=True)
 class FromCommands:
-    """How often, and for how many microseconds, commands of some kinds ran, by the first word of their names.
+    """The number and the microseconds of commands of some kinds, by the first word of their names.
 
     A kind that never ran counts 0.
     """
@@ -96,7 +96,7 @@ class FromCommands:
 class FromSizes:
     """The largest keys of some kinds, as powers of two that they have reached, in all databases.
 
-    The server counts the keys of each size: bytes of strings, items of collections. A kind that it has none of is 0.
+    The server counts the keys of each size: bytes of strings, items of collections. A kind without keys is 0.
     """
 
     name: str
@@ -323,8 +323,8 @@ def keys_in(info: Mapping[str, str]) -> dict[str, float]:
 
 
 def replication(info: Mapping[str, str]) -> dict[str, float]:
-    """Whether this is a replica; of a primary by how many bytes the last of its replicas is behind, and how many of
-    them follow; of a save how long it is ago.
+    """Whether this is a replica; for a primary the lag of its last replica in bytes and the number of its replicas; the
+    age of the latest save.
     """
     found: dict[str, float] = {}
     if role := info.get("role"):

@@ -1,4 +1,4 @@
-"""Whether strangers may use the server: no password, and an address that other hosts reach. No address leaves here."""
+"""Whether strangers may use the server: no password, and an address that other hosts reach. No address is sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GUARDS_ALL = (7, 0)
 
 
 class Exposure:
-    """Asked once a minute at most; whether a stranger may log in, once for each connection."""
+    """Read once a minute at most; the login of a stranger is tested once for each connection."""
 
     def __init__(self, session: Session, stranger: Callable[[], Connection] | None = None) -> None:
         self._session = session
@@ -27,7 +27,7 @@ class Exposure:
         self._open: tuple[int, bool] | None = None
 
     def read(self, monotonic_s: float, version: tuple[int, ...]) -> Reading | None:
-        """None if the server does not say where it listens."""
+        """None if the server does not report its addresses."""
         if self._known is None or monotonic_s - self._asked_s >= AGAIN_S:
             self._known, self._asked_s = self._read(version), monotonic_s
         return self._known

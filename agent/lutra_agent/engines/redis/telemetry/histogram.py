@@ -1,4 +1,6 @@
-"""The server's own histogram of commands. It times their execution alone: no socket, and no wait behind others."""
+"""The server's own histogram of commands. It times only their execution, without the socket and the wait behind
+others.
+"""
 
 from __future__ import annotations
 

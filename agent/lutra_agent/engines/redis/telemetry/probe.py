@@ -19,7 +19,7 @@ from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.log_throttle import LogThrottle
 
 ENOUGH = 100
-"""Of fewer readings there is no 99th percentile."""
+"""With fewer readings, there is no 99th percentile."""
 AGAIN_S = 5.0
 """After a failure."""
 STUCK_S = 30.0
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Probe:
-    """`start` and `stop` may be called at any time; what it has seen stays."""
+    """`start` and `stop` may be called at any time; its observations are kept."""
 
     def __init__(self, connection: Connection, per_s: int, timer: Callable[[], float] = time.perf_counter) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Samples of a server of the family, and what two of them say."""
+"""Samples of a server of the family, and the metrics from two of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lutra_agent.engines.redis.telemetry.probe import Probe, Timed
 from lutra_agent.errors import CollectionFailed
 
 EXECUTION = "histogram.command_p99_ms"
-"""The server's own p99 of a command's execution: what a slow command looks like, and not what a client waits for."""
+"""The server's own p99 of a command's execution: the time of a slow command, and not the wait of a client."""
 HAS_HISTOGRAM = 7
 LOST = ("rejected", "evicted")
 """Connections for which the server had no room."""

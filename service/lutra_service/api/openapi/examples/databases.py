@@ -95,7 +95,7 @@ symptom: Example = {
     "settings": ["work_mem"],
     "cures": [cure],
     "statements": [],
-    "threshold": "The manual; 1 MB/s is our bound.",
+    "threshold": "The manual; Lutra's threshold is 1 MB/s.",
     "source": "https://www.example.com/manual",
     "follows": [],
     "since": EVENING,

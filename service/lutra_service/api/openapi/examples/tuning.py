@@ -238,7 +238,7 @@ not_known: Example = {
     "setting": "max_connections",
     "before": 100,
     "after": 200,
-    "meaning": "How many sessions may be open at once.",
+    "meaning": "The number of sessions that may be open at once.",
     "manual": "19.3.1 Connection Settings",
     "risk": "availability",
     "applies": "restart",

@@ -36,8 +36,9 @@ UNKNOWN_CORES = 8.0
 
 
 class Table(ColumnMapping):
-    """One entry of the list: a file, the server that was measured, and where it comes from. Its columns are called as
-    settings are, or mapped as any file's; what the catalogue does not have is left out."""
+    """One entry of the list: a file, the server that was measured, and its source. Its columns are called as settings
+    are, or mapped as any file's; what the catalogue does not have is left out.
+    """
 
     file: str = Field(pattern=r"^[A-Za-z0-9_-]+\.csv$")
     name: str = Field(min_length=1, max_length=200)

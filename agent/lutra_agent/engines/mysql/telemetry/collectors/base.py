@@ -24,7 +24,7 @@ class Collector(Protocol):
     @property
     def view(self) -> str: ...
     def read(self, connection: Connection, status: Status) -> Reading | None:
-        """None if this server has nothing of it. Raises CollectionFailed."""
+        """None if this server has none of it. Raises CollectionFailed."""
         ...
 
 
@@ -62,14 +62,14 @@ NOT_ALLOWED = ("[1044]", "[1142]", "[1143]", "[1146]", "[1356]")
 
 
 def denied(error: CollectionFailed) -> bool:
-    """Whether the account has no right to what it asked for."""
+    """Whether the account lacks the right to the requested data."""
     return any(number in str(error) for number in NOT_ALLOWED)
 
 
 @dataclass(frozen=True)
 class FromQuery:
     """One row. Every column is a counter that only grows, except those in `gauges`, and in `texts`, which are names;
-    NULL is absent. Where `absent` says what is then not known, the account need not have the right to read it.
+    NULL is absent. Where `absent` names what is then unknown, the account does not need the right to read it.
     """
 
     name: str
@@ -108,9 +108,7 @@ class FromRows:
 
 EVERY_S, AGAIN_S = 600.0, 3600.0
 LONGEST_S = 0.1
-"""Of what the server has to look through all its tables for: how often it is asked, when again where the time did not
-suffice, and for how long at most.
-"""
+"""For queries over all tables: the interval, the pause after a query that took too long, and the time limit."""
 
 
 def bounded(select: str, *, mariadb: bool) -> str:
@@ -131,8 +129,8 @@ class _Look:
 
 @dataclass(frozen=True)
 class Seldom:
-    """One row of gauges; of none if the account may not see the tables. `in_mariadb` and `in_mysql` are what follows
-    SELECT, and `texts` are names.
+    """One row of gauges; none if the account may not see the tables. `in_mariadb` and `in_mysql` are the expressions
+    after SELECT, and `texts` are names.
     """
 
     name: str

@@ -97,7 +97,7 @@ MEMORY = (5, 1037, 1038, 1041, 1135, 1436, 1713, 3170)
 LIMITS = (1153, 1197, 1206, 1461, 1637)
 """Settings that bound a packet, a transaction's binary log, locks, prepared statements and transactions at work."""
 BROKEN_OFF = (1180, 1181, 1205, 1213, 1317, 3024, 3101)
-"""Commits that failed, locks that did not come, deadlocks, time limits, a group that refused the transaction."""
+"""Failed commits, lock timeouts, deadlocks, time limits, and transactions that a group refused."""
 REFUSED_WRITES = (1290, 1598, 1836)
 DENIED = "1045, 1698"
 """A wrong account or password."""
@@ -108,7 +108,7 @@ FROM performance_schema.events_errors_summary_by_thread_by_error WHERE ERROR_NUM
 AS statements, (SELECT COALESCE(SUM(SUM_ERROR_RAISED), 0)
 FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN ({DENIED})) AS denied
 FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN ({ERRORS})"""  # noqa: S608
-"""Errors of all other numbers, such as a duplicate key or an unknown table, say what is wrong with the statement."""
+"""Errors of all other numbers, such as a duplicate key or an unknown table, are due to the statement itself."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ DATA = Seldom(
     f"{SIZES}.INNODB_SYS_TABLESPACES",
     f"{SIZES}.INNODB_TABLESPACES",
 )
-"""All tables of InnoDB, by the size of their files; of undo logs and of temporary tables apart."""
+"""All tables of InnoDB, by the size of their files; undo logs and temporary tables separately."""
 
 
 # information_schema.INNODB_METRICS: the counters that are switched on and that the status variables do not have.

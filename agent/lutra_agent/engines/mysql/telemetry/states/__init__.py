@@ -1,4 +1,4 @@
-"""Signs of an outage, a danger or an access fault: collectors beside the server's own counters."""
+"""Signs of an outage, a danger or an access fault: collectors in addition to the server's own counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the server's certificate is still good."""
+"""The remaining validity of the server's certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Galera cluster: whether this node is part of it and serves, and how long it stood still for slower ones."""
+"""A Galera cluster: whether this node is part of it and serves, and how long it paused for slower nodes."""
 
 from __future__ import annotations
 

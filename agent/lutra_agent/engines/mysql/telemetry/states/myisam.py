@@ -1,4 +1,4 @@
-"""MyISAM's indexes: whether such tables are written, which no log brings back after a crash."""
+"""MyISAM's indexes: whether such tables are written, which cannot be recovered from a log after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions that were prepared and that no session holds any longer: only XA COMMIT or XA ROLLBACK ends them."""
+"""Prepared transactions that no longer have a session: only XA COMMIT or XA ROLLBACK ends them."""
 
 from __future__ import annotations
 

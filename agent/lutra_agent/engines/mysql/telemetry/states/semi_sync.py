@@ -1,4 +1,6 @@
-"""Semi-synchronous replication, as its source sees it: who acknowledges commits, and who waits for that."""
+"""Semi-synchronous replication, as its source sees it: the replicas that acknowledge commits, and the commits that
+wait.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.telemetry.collectors.base import Status
 
 WORDS = ("Rpl_semi_sync_source_", "Rpl_semi_sync_master_")
-"""Its newer and its older plug-in count under names of their own."""
+"""The newer and the older plug-in have different names for their counters."""
 GAUGES = {"clients": "clients", "waiting": "wait_sessions"}
 COUNTERS = {"not_acknowledged": "no_tx", "acknowledged": "yes_tx"}
 

@@ -1,6 +1,7 @@
 """Waits for a server lock, for a table lock or for a replica, as each session reports them.
 
-A lock that is never released blocks every session behind it, and the server counts none of them until they are through.
+A lock that is never released blocks every session behind it, and the server does not count them until they have
+finished.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SUM(COALESCE(state, '') LIKE {ACKNOWLEDGED}) AS ack, MAX(IF(state LIKE {ACKNOWLE
 FROM ({view}) p GROUP BY account) a""".replace("%%", "%")  # noqa: S608
     for mariadb, view in VIEWS.items()
 }
-"""The agent's own session works too, and is taken out. Where nothing is instrumented there is no row to add up."""
+"""The agent's own session is at work as well, and is subtracted. Without instrumentation there is no row."""
 GAUGES = frozenset(
     {
         "working",

@@ -1,4 +1,4 @@
-"""Settings that are words or lists, and what is switched by a statement: each as 1 or 0."""
+"""Settings that are words or lists, and states that a statement switches: each as 1 or 0."""
 
 from __future__ import annotations
 

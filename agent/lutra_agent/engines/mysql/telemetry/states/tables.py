@@ -7,13 +7,13 @@ from __future__ import annotations
 from lutra_agent.engines.mysql.telemetry.collectors.base import Seldom
 
 INT = 6
-"""Of InnoDB, the type of a column of whole numbers; `UNSIGNED` is a bit of what it calls the precise type."""
+"""InnoDB's type of an integer column; `UNSIGNED` is a bit of its "precise type"."""
 UNSIGNED = 512
 CLUSTERED = 3
 FIRST = "SUBSTRING_INDEX(GROUP_CONCAT({} SEPARATOR ', '), ', ', 3)"
-"""Of the names of tables. The server may cut them at the length that it allows."""
+"""The names of tables. The server may truncate them at its own limit."""
 SMALLEST = 80
-"""A counter of fewer numbers is at no type's end."""
+"""A counter with fewer numbers is not near the end of a type."""
 FITS = f"POW(2, 8 * c.LEN - IF(c.PRTYPE & {UNSIGNED}, 0, 1))"
 # The dictionary does not say which column counts: a primary key of one column, else the roomiest that leads an index.
 COUNTED = f"""COALESCE(MAX(t.used), 0) AS used_share, COALESCE(SUM(t.used >= 0.75), 0) AS near_end,
@@ -39,13 +39,13 @@ COUNTERS = Seldom(
     COUNTED.format("INNODB_"),
     frozenset({"near_end_names"}),
 )
-"""Of the tables that have been opened since the server started. The right to see sessions suffices."""
+"""The tables that have been opened since the server started. The right to see sessions suffices."""
 ENGINES = Seldom("table_engines", "the engines of tables", SEEN, SEEN, frozenset({"names"}))
-"""Of the tables that the account may see: where it sees none, both are NULL, and nothing is known."""
+"""The tables that the account may see: if it sees none, both are NULL, and nothing is known."""
 KEYS = Seldom(
     "table_keys",
     "tables without a primary key",
     WITHOUT_KEY.format("INNODB_SYS_"),
     WITHOUT_KEY.format("INNODB_"),
 )
-"""InnoDB's: it makes such an index where a table has no key of its own."""
+"""The name of the index that InnoDB creates for a table without a key."""

@@ -1,5 +1,5 @@
-"""Rights and duties of sessions and the planner, and the instruments that watch them: collectors beside the server's
-own counters.
+"""Rights and duties of sessions and the planner, and the instruments that watch them: collectors in addition to the
+server's own counters.
 """
 
 from __future__ import annotations

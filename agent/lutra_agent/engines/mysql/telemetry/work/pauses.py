@@ -1,7 +1,7 @@
-"""Sessions that rest in a transaction, and what waits for somebody's pause; the agent's own session left out.
+"""Sessions that are idle in a transaction, and sessions that wait for them; without the agent's own session.
 
-The seconds of a session that is asleep are those since its last statement, of another one those since its statement
-began. `asleep` are those of a minute and more.
+The seconds of a session that is asleep are those since its last statement, of any other session those since its
+statement began. `asleep` are the ones of a minute or more.
 """
 
 from __future__ import annotations

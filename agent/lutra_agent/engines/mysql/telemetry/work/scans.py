@@ -1,6 +1,6 @@
 """The statement that has read the most rows without an index, of those of the latest minutes.
 
-Only where performance_schema is on, and keeps statements by their form, which holds no value of a client.
+Only if performance_schema is on and keeps statements by their digest, which contains no values of clients.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The parts of optimizer_switch that are off, of those that the server has on by itself.
 
-`off` counts the methods that the planner may not use, and each of them is a gauge of its own; `waived` and its own are
-those that are often switched off on purpose, for what they did to single queries.
+`off` counts the methods that the planner may not use, and each of them is a separate gauge; `waived` and its own are
+those that are often switched off on purpose because of single queries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Counts of durations in ranges of a common ratio, that only grow: two readings give what came in between."""
+"""Counts of durations in ranges of a common ratio. They only grow: the difference of two readings is the time in
+between.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ from dataclasses import dataclass
 SHORTEST_MS = 0.01
 RATIO = 1.15
 RANGES = 165
-"""Up to a day; what is longer counts in the last range."""
+"""Up to a day; longer durations count in the last range."""
 
 ENDS_MS = tuple(SHORTEST_MS * RATIO**i for i in range(RANGES))
-"""Where each range ends; the first begins at zero."""
+"""The end of each range; the first begins at zero."""
 WIDTHS_MS = (ENDS_MS[0], *(b - a for a, b in itertools.pairwise(ENDS_MS)))
 MIDDLES_MS = tuple(end / math.sqrt(RATIO) for end in ENDS_MS)
 
@@ -29,7 +31,7 @@ def range_of(ms: float) -> int:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many durations each range had."""
+    """The number of durations in each range."""
 
     of: tuple[int, ...] = (0,) * RANGES
 
@@ -42,7 +44,7 @@ class Counts:
 
 
 class Counter:
-    """Counts that are being added to."""
+    """Counts that still grow."""
 
     def __init__(self) -> None:
         self._of = [0] * RANGES

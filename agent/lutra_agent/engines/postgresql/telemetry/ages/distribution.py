@@ -1,4 +1,4 @@
-"""The distribution of durations behind what was seen of them at moments.
+"""The distribution of durations, reconstructed from samples at moments.
 
 At a random moment the number of transactions in flight at the age a is rate × P(duration > a): so the ages that were
 seen at `samples` moments are Poisson counts of an integral of the wanted distribution. Long transactions are seen often
@@ -34,11 +34,11 @@ GIVEN = 0.02
 """Of the counts of two neighbours, at each step, towards their shares in the start: enough against a comb of the few
 that were seen."""
 FEWEST = 100
-"""Transactions of a window: with fewer, a hundredth of them is none."""
+"""The least number of transactions in a window: of fewer, a hundredth is less than one."""
 FEWEST_SEEN = 10
 P99 = 0.99
 BEYOND = 3.0
-"""The longest duration that is thought possible, as a multiple of the longest that was seen."""
+"""The longest duration that is considered possible, as a multiple of the longest observed one."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Seen:
 
 @dataclass(frozen=True)
 class Percentile:
-    """`error_share` is the standard error of `ms`, as a share of it: what the counts allow, and no bias."""
+    """`error_share` is the standard error of `ms`, as a share of it: the sampling error, without bias."""
 
     ms: float
     error_share: float
 
 
 def masses(seen: Seen) -> tuple[float, ...] | None:
-    """How many transactions each range of durations had; None if too little was seen."""
+    """The number of transactions in each range of durations; None if too few were observed."""
     if seen.transactions < FEWEST or seen.ages.total + seen.ended.total < FEWEST_SEEN:
         return None
     used = _used(seen)
@@ -89,7 +89,7 @@ def masses(seen: Seen) -> tuple[float, ...] | None:
 
 
 def together(inside: Sequence[float], outside: Counts) -> tuple[float, ...]:
-    """The masses of the sum of two durations that do not depend on each other."""
+    """The masses of the sum of two independent durations."""
     if not outside.total:
         return tuple(inside)
     waits = [(m, count / outside.total) for m, count in zip(MIDDLES_MS, outside.of, strict=True) if count]

@@ -1,4 +1,4 @@
-"""p99 of a window's transactions from two readings of what the sampler saw."""
+"""p99 of a window's transactions from two readings of the sampler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at pg_stat_activity several times a second, in a thread and over a connection of its own."""
+"""Samples pg_stat_activity several times a second, in its own thread and over its own connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AGAIN_S = 5.0
 SLOWLY = 0.1
 STOP_S = 2.0
 STUCK_S = 30.0
-"""Far above what the server allows itself for a look."""
+"""Far above the server's own time limit for a sample."""
 OTHERS = 0.1
 
 ENDS = r"^\s*(commit|end|rollback|abort|prepare\s+transaction)"
@@ -54,11 +54,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Looks:
-    """All that was seen since the agent began. `several` ended transactions of more than one statement.
+    """All observations since the agent began. `several` ended transactions of more than one statement.
 
-    `outside` is what an answer took beside its execution and beyond the least that one took so far: the wait of either
-    side for a processor, and the way to the server and back where that varies. The least is the agent's own work, which
-    other clients have not.
+    `outside` is the time of an answer in addition to its execution and beyond the shortest one so far: the wait of
+    either side for a processor, and the variation of the round trip. The shortest one is the agent's own work, which
+    other clients do not have.
     """
 
     samples: int
@@ -69,7 +69,7 @@ class Looks:
 
 
 class Stopwatch:
-    """Times an answer, unless other threads of the agent worked meanwhile: then it may be they that it waited for."""
+    """Times an answer, unless other threads of the agent worked meanwhile, because it may have waited for them."""
 
     def __init__(self) -> None:
         self._began_s, self._others_s = time.perf_counter(), _others_s()
@@ -80,7 +80,7 @@ class Stopwatch:
 
 
 class Sampler:
-    """`start` and `stop` may be called at any time; what it has seen stays."""
+    """`start` and `stop` may be called at any time; its observations are kept."""
 
     def __init__(self, connection: Connection, chance: random.Random | None = None) -> None:
         self._connection = connection

@@ -1,7 +1,7 @@
 """The log-normals that explain the observed ages: the prior of durations before the ages update it.
 
-Ages alone leave much open: of a short transaction few are met. A start that is too wide stays too wide where little
-was seen, and p99 with it.
+Ages alone leave much open, because few short transactions are met. A start that is too wide stays too wide where there
+are few observations, and so does p99.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ SIGMAS = (0.1, 0.18, 0.3, 0.5, 0.75, 1.1)
 USUAL_SIGMA, DOUBT = 0.5, 0.7
 """The prior: its logarithm is normal, with this deviation."""
 FAR, FAR_SIGMA = 0.002, 1.2
-"""A share of the transactions may be anywhere, so that what was seen there finds something to grow from."""
+"""A share of the transactions may be anywhere, so that observations there have a mass to grow from."""
 COARSE, FINE = 2.0, 1.25
-"""From one mean to the next: over all that is possible, and beside the best of these."""
+"""The step from one mean to the next: over the whole range, and next to the best of these."""
 LOGS = tuple(math.log(middle) for middle in MIDDLES_MS)
 LEAST = 1e-12
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A log-normal with this mean; how well it explains the ages, and how many transactions it gives each range."""
+    """A log-normal with this mean: its likelihood of the ages, and its number of transactions in each range."""
 
     mean_ms: float
     likelihood: float
@@ -36,7 +36,7 @@ class Candidate:
 
 
 def log_normal(mean_ms: float, sigma: float, transactions: float, ranges: int) -> tuple[float, ...]:
-    """How many of the transactions each of the first ranges has."""
+    """The number of transactions in each of the first ranges."""
     mu = math.log(mean_ms) - sigma * sigma / 2
     near = [math.exp(-(((at - mu) / sigma) ** 2) / 2) for at in LOGS[:ranges]]
     far = [math.exp(-(((at - mu) / FAR_SIGMA) ** 2) / 2) for at in LOGS[:ranges]]
@@ -47,7 +47,7 @@ def log_normal(mean_ms: float, sigma: float, transactions: float, ranges: int) -
 def explained(
     ages: Sequence[int], ended: Sequence[int], transactions: float, samples_per_ms: float
 ) -> tuple[float, ...]:
-    """The log-normals, weighed by how well each explains what was seen: how many transactions each range has."""
+    """The number of transactions in each range, by the log-normals weighted by their likelihood."""
 
     def tried(means_ms: Iterable[float], sigmas: Iterable[float]) -> list[Candidate]:
         pairs = itertools.product(means_ms, sigmas)
@@ -63,7 +63,7 @@ def explained(
 
 
 def expected(masses: Sequence[float], samples_per_ms: float) -> list[float]:
-    """How many ages of each range are seen of transactions that have these durations."""
+    """The number of ages in each range that transactions with these durations show."""
     longer, found = 0.0, [0.0] * len(masses)
     for i in reversed(range(len(masses))):
         found[i] = samples_per_ms * WIDTHS_MS[i] * (longer + masses[i] / 2)

@@ -1,1 +1,3 @@
-"""p99 from the durations that the server writes into its log, where its operator lets it and the agent may read it."""
+"""p99 from the durations that the server writes into its log, if its operator enables that and the agent may
+read it.
+"""

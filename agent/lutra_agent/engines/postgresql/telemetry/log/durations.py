@@ -15,7 +15,7 @@ from lutra_agent.engines.postgresql.telemetry.log.settings import Logged
 
 P99 = 0.99
 FEWEST = 100
-"""Durations of a window: of fewer the hundredth part is none."""
+"""The least number of durations in a window: of fewer, a hundredth is less than one."""
 MOST_OPEN = 2000
 """Transactions that have begun in the log and not ended: of backends that died, or whose end is not logged."""
 CLOCK_MS = 1.0
@@ -116,7 +116,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class LoggedP99:
-    """`error_share` is the standard error of `ms`, as a share of it: what the number of lines allows."""
+    """`error_share` is the standard error of `ms`, as a share of it, from the number of lines."""
 
     ms: float
     error_share: float
@@ -126,10 +126,10 @@ class LoggedP99:
 def p99(
     before: Durations, after: Durations, statements: float | None, outside: Counts | None = None
 ) -> LoggedP99 | None:
-    """Of what was logged between two readings. None if that was too little, or if the rules changed meanwhile.
+    """The p99 of the lines between two readings. None if there were too few, or if the rules changed meanwhile.
 
     `statements` are all that ran, if known: the log contains none below its threshold. `outside` is the time of an
-    answer beside its execution, as far as it was measured.
+    answer in addition to its execution, as far as it was measured.
     """
     logged = after.logged
     if before.logged != logged or logged.least_ms is None:

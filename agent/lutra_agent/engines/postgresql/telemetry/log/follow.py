@@ -8,19 +8,19 @@ from pathlib import Path
 from lutra_agent.files.atomic import opened_regular, real
 
 MOST_BYTES = 1 << 23
-"""Of one file, in one reading; of more than that the latest part."""
+"""The limit of one reading of a file; of more, the latest part is read."""
 
 
 @dataclass
 class Place:
-    """Where reading goes on: in which file, and after how many bytes."""
+    """The position at which reading continues: the file and the number of bytes."""
 
     file: Path
     offset: int
 
 
 class Follower:
-    """Begins at the end of the first file. A file that was replaced, or cut, is read from its begin."""
+    """Begins at the end of the first file. A file that was replaced or truncated is read from its start."""
 
     def __init__(self) -> None:
         self._place: Place | None = None

@@ -14,11 +14,11 @@ from lutra_agent.files.atomic import opened_regular, real
 
 QUERY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 FORMATS = ("jsonlog", "csvlog", "stderr")
-"""The surest to parse first."""
+"""The formats, the most reliable to parse first."""
 
 
 class LogReader:
-    """`named` is the log's file where the server does not write it itself."""
+    """`named` is the log's file if the server does not write it itself."""
 
     def __init__(self, named: Path | None = None) -> None:
         self._named = named
@@ -27,7 +27,7 @@ class LogReader:
         self._records = Records("")
 
     def objection(self, connection: Connection, data_dir: Path | None) -> str:
-        """Why the log gives no p99; empty if it does. Opens the file once."""
+        """The reason why the log gives no p99; empty if it does. Opens the file once."""
         found = _current_file(connection, data_dir, self._named)
         if found is None:
             return "no log on this host is proven to be the server's: name it as database.server_log"

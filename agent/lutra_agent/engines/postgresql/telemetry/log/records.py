@@ -1,4 +1,6 @@
-"""Lines of a log become durations. Anybody who may run statements writes into it: its texts are only compared."""
+"""Turns lines of a log into durations. Anybody who may run statements writes into it, so its texts are only
+compared.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from itertools import islice
 from typing import Literal
 
 Part = Literal["begin", "end", "other", "before"]
-"""What a statement is to its transaction; `before` is a step of the protocol ahead of an execution."""
+"""The role of a statement in its transaction; `before` is a step of the protocol ahead of an execution."""
 
 Fields = tuple[str, int, str]
 """Message, process, time."""
@@ -28,10 +30,10 @@ DIGITS = len(str(LONGEST_RECORD))
 
 NAME = r'(?:"(?:[^"]|"")*+")?+'
 ROW = re.compile(rf'\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}} [^",\n]{{1,40}},{NAME},{NAME},\d{{1,20}},"[^"]')
-"""How a session's record begins in a csvlog. Between quotes, where a client writes, all quotes are doubled."""
+"""The start of a session's record in a csvlog. Between quotes, where a client writes, all quotes are doubled."""
 SAID = "LOG:  "
 SEVERITY = re.compile(r"[^\W\d_a-z]:  ")
-"""How the name of a severity ends, in any language of a server's messages."""
+"""The end of a severity's name, in any language of a server's messages."""
 ZONE = r"(?:[A-Za-z]{1,40}+|[+-]\d{2,6}+)"
 SECOND = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 ESCAPES = {
@@ -47,7 +49,7 @@ ESCAPES = {
     "%": "%",
     "q": "",
 }
-"""The beginning of a session's line by `log_line_prefix`, if no client chooses it. All others may hold anything."""
+"""The beginning of a session's line by `log_line_prefix`, if no client chooses it. All others may contain anything."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def parser(form: str, prefix: str, bare: bool) -> Parse:
 
 
 class Records:
-    """Cuts what is appended to a log into records, and keeps the last one, which is still being written.
+    """Splits appended text of a log into records, and keeps the last one, which is still being written.
 
     Reads each character once, and keeps at most LONGEST_RECORD of them: a longer record is left out.
     """
@@ -161,8 +163,8 @@ def _plain(prefix: str, bare: bool) -> Parse:
 class Begin:
     """The part of a line before its message. If it contains a client's names, the line must be clear.
 
-    Such a name may look like all that follows it. So a line counts only where it holds one severity, and each time and
-    process in it could be read in one way. Takes a time linear in the line's length.
+    Such a name may imitate everything that follows it. A line therefore counts only if it contains one severity, and if
+    each time and process in it can be read in only one way. Takes a time linear in the line's length.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -173,7 +175,7 @@ class Begin:
         self._between = [re.compile(f"(?={o})") for o in others[:-1] if "(?P<" in o]
 
     def match(self, record: str) -> tuple[int, dict[str, str]] | None:
-        """Where the message begins, and the parts of the prefix that are known; None if that is not clear."""
+        """The start of the message, and the known parts of the prefix; None if that is ambiguous."""
         found = self._first.match(record)
         if found is None or not self._named:
             return found and (found.end(), found.groupdict())

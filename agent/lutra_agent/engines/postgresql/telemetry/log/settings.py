@@ -1,4 +1,4 @@
-"""Of which statements the server logs the durations."""
+"""The statements whose durations the server logs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Logged:
-    """Of which statements the server logs the durations. Times in ms; None if such a rule is off.
+    """The statements whose durations the server logs. Times in ms; None if such a rule is off.
 
-    `all_from` logs every statement that takes at least so long, `sampled_from` a share `statement_rate` of them; of a
-    share `transaction_rate` of the transactions every statement is logged. `traced`: lines tell their process and time.
+    `all_from` logs every statement that takes at least that time, `sampled_from` a share `statement_rate` of them; of a
+    share `transaction_rate` of the transactions every statement is logged. `traced`: lines contain their process and
+    time.
     """
 
     all_from: float | None
@@ -35,14 +36,14 @@ class Logged:
 
     @property
     def of(self) -> P99Of:
-        """Transactions where all statements of those that are logged are there, else statements."""
+        """Transactions if all statements of the logged ones are in the log, otherwise statements."""
         everything = self.all_from == 0 or (self.sampled_from == 0 and self.statement_rate == 1)
         chosen = self.transaction_rate > 0 and self.sampled_from is None
         return "transaction" if self.traced and (everything or chosen) else "statement"
 
     @property
     def least_ms(self) -> float | None:
-        """From which duration on the log knows a share of the statements; None if it knows of none."""
+        """The duration from which the log has a share of the statements; None if it has none."""
         if self.transaction_rate > 0:
             return 0.0
         return min((f for f in (self.all_from, self.sampled_from) if f is not None), default=None)

@@ -1,4 +1,4 @@
-"""The catalogue of the agent's database: how fast it changes, and how much of it is empty or dead.
+"""The catalogue of the agent's database: its rate of change, and its empty or dead share.
 
 `attributes` counts rows of pg_attribute that were written or deleted: a table made and dropped does both for each of
 its columns. A catalogue is `bloated` where more of its rows are dead than alive, and 10,000, or where it has 100 MB and

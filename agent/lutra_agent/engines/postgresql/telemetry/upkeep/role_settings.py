@@ -1,4 +1,4 @@
-"""pg_db_role_setting: what is set for a role or a database, and so hides the server's value from its sessions.
+"""pg_db_role_setting: settings of a role or a database, which hide the server's values from its sessions.
 
 It counts planner switches that are off, costs and limits far from any useful value, and statements that are all logged.
 Sizes are in bytes and times in milliseconds; a value that no role has is 0.

@@ -1,4 +1,4 @@
-"""Sequences that belong to a column of the agent's database: how far the one that is nearest its end has come.
+"""Sequences that belong to a column of the agent's database: the used share of the one that is nearest its end.
 
 The end is the sequence's, or that of the column's type if it comes first. The 50 whose tables have most rows, or that
 have used most numbers, are examined. One that a statement is changing is left out, so that no session waits for it. If

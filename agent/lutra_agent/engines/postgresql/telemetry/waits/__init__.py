@@ -1,4 +1,4 @@
-"""Waits of sessions, their causes, and the programs that run and watch beside them."""
+"""Waits of sessions, their causes, and programs such as index builds and monitoring."""
 
 from __future__ import annotations
 

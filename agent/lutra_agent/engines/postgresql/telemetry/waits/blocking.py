@@ -45,7 +45,7 @@ JOIN crowd USING (transactionid) WHERE l.granted AND l.locktype = 'transactionid
 (SELECT count(*) FROM exclusive) AS exclusive,
 (SELECT count(*) FROM locks l JOIN exclusive e USING (database, relation) WHERE l.pid <> e.pid) AS behind_exclusive"""
 WAITSTART = "coalesce((SELECT min(l.waitstart) FROM locks l WHERE l.pid = a.pid), a.query_start)"
-"""The server notes the time a moment after the wait began."""
+"""The server records the time a moment after the wait began."""
 
 BLOCKING = Collector(
     "blocking",

@@ -1,4 +1,4 @@
-"""Work that writes temporary files beside queries, and look-ups of subtransactions."""
+"""Work other than queries that writes temporary files, and look-ups of subtransactions."""
 
 from __future__ import annotations
 
