@@ -8,8 +8,8 @@ from typing import Any
 
 import psycopg
 from lutra_agent.drivers import build
-from lutra_agent.drivers.sysbench import Sysbench
 from lutra_agent.engines.postgresql.telemetry.latency import StatementRow, deltas, estimate_p99_ms
+from lutra_lab.drivers.sysbench import Sysbench
 from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.latency_estimate.loads import Load

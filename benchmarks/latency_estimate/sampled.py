@@ -20,11 +20,11 @@ from statistics import fmean
 from typing import Any
 
 import click
-from lutra_agent.drivers.pgbench import Latencies
 from lutra_agent.engines.common.telemetry import Sample, Targets, Telemetry
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.metrics.host import HostProbe
+from lutra_lab.drivers.pgbench import Latencies
 from lutra_lab.servers.base import environment
 from lutra_lab.servers.postgresql import ScratchPostgres
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lutra_agent.drivers.pgbench import parse_log
 from lutra_agent.engines.postgresql.telemetry.latency import StatementDelta, estimate_p99_ms
+from lutra_lab.drivers.pgbench import parse_log
 from lutra_lab.servers.base import environment
 from lutra_lab.servers.postgresql import ScratchPostgres
 

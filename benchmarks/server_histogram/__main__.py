@@ -21,10 +21,10 @@ from pathlib import Path
 import click
 import psutil
 from lutra_agent.drivers import build
-from lutra_agent.drivers.sysbench import Sysbench
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.engines.families import family
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
+from lutra_lab.drivers.sysbench import Sysbench
 from lutra_lab.servers.mariadb import HISTOGRAM, ScratchMariadb
 from lutra_lab.servers.mysql import ScratchMysql
 from lutra_lab.servers.mysqld import ScratchMysqld
