@@ -16,7 +16,7 @@ RUN $INSTALL "./models[gp]" ./public "./service[postgresql,dask,parquet,public]"
 
 FROM build AS build-agent
 COPY agent agent
-# Every engine's driver: the image serves whichever database its file names.
+# Every engine's driver: the image serves whichever database its file names. Drivers of load generators are the lab's.
 RUN $INSTALL ./models "./agent[postgresql,mysql,redis]"
 
 FROM python:3.11-slim AS runtime

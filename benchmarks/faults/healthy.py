@@ -147,7 +147,7 @@ class OtherMariadb(ScratchMariadb):
         script.write_text("CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\n" + "\n".join(texts) + root)
         script.chmod(0o644)
         self._own_folder(self.data_dir)
-        options = [f"--defaults-file={self.defaults}", "--bootstrap", "--init-file="]
+        options = [f"--defaults-file={self.file}", "--bootstrap", "--init-file="]
         return ["/bin/sh", "-c", 'in=$1; shift; exec "$@" < "$in"', "sh", str(script), *self._program(), *options]
 
 

@@ -38,8 +38,8 @@ def _restarted(**lines: str) -> Make:
         server = scene.server
         assert isinstance(server, ScratchMysqld)
         server.stop()
-        kept = server.defaults.read_text()
-        server.defaults.write_text("\n".join((kept.rstrip(), *(f"{n} = {v}" for n, v in lines.items()), "")))
+        kept = server.file.read_text()
+        server.file.write_text("\n".join((kept.rstrip(), *(f"{n} = {v}" for n, v in lines.items()), "")))
         server.start()
 
     return make
@@ -52,8 +52,8 @@ def _without(*names: str) -> Treat:
         server = scene.server
         assert isinstance(server, ScratchMysqld)
         server.stop()
-        lines = [line for line in server.defaults.read_text().splitlines() if line.split("=")[0].strip() not in names]
-        server.defaults.write_text("\n".join((*lines, "")))
+        lines = [line for line in server.file.read_text().splitlines() if line.split("=")[0].strip() not in names]
+        server.file.write_text("\n".join((*lines, "")))
         server.start()
 
     return treat

@@ -20,10 +20,10 @@ SOURCES = (
 )
 ROOMS = (
     "agent/lutra_agent/engines/",
-    "agent/lutra_agent/drivers/",
     "models/lutra_models/catalog/",
     "models/lutra_models/assessment/",
     "models/lutra_models/symptoms/",
+    "lab/lutra_lab/drivers/",
     "lab/lutra_lab/servers/",
     "lab/lutra_lab/scratch.py",
 )

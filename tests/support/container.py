@@ -22,6 +22,7 @@ from pathlib import Path
 
 import psutil
 from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.controlled import ControlledServer
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.ports import LOOPBACK, accepts, free_port
 
@@ -133,15 +134,14 @@ def _entered(alone: list[str], inside: ScratchServer, seen_as: Path) -> subproce
 
 
 def _configuration(server: ScratchServer) -> list[Path]:
-    named = ("server.cnf", "server.conf", "data/postgresql.conf")
+    named = ("server.conf", "data/postgresql.conf")
     return [server.directory / name for name in named if (server.directory / name).exists()]
 
 
 def _command(server: ScratchServer) -> list[str]:
     """What runs it without going into the background."""
-    daemon = getattr(server, "_daemon", None)
-    if daemon is not None:
-        return list(daemon.argv)
+    if isinstance(server, ControlledServer):
+        return server.argv
     return server.account.command([str(server.bin_dir / "postgres"), "-D", str(server.data_dir)])  # type: ignore[attr-defined]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.restore_progress import RecordedProgress
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
@@ -18,7 +19,6 @@ from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
-from lutra_agent.runtime.recorded_progress import RecordedProgress
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet

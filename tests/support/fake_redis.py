@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.restore_progress import RecordedProgress
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.peer import Peer
@@ -19,7 +20,6 @@ from lutra_agent.engines.redis.sources import conf
 from lutra_agent.engines.redis.sources.source import RedisSource
 from lutra_agent.engines.redis.telemetry.telemetry import RedisTelemetry
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
-from lutra_agent.runtime.recorded_progress import RecordedProgress
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.server import Host, Server

@@ -19,6 +19,8 @@ from lutra_agent.reporting.conversation import Conversation
 from lutra_agent.reporting.reports import Reports
 from lutra_agent.reporting.service_link import News, ServiceLink
 from lutra_agent.reporting.spool import Spool
+from lutra_agent.runtime.compose import assembled
+from lutra_agent.runtime.lab import Lab
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import Loop
 from lutra_agent.state.change_store import ChangeStore
@@ -177,8 +179,8 @@ def bench(
     reports = Reports("host.example", spool, state, clock)
     measure = Measure(engine, probe, clock, lambda: Place(os.getpid()) if engine.here else Place())
     loads = {"few": FakeDriver(clock, engine, clients=2), "many": FakeDriver(clock, engine, clients=16)}
-    lab: tuple[Any, ...] = (driver, NoSignals(), loads) if with_driver else (None, NoSignals())
-    loop = Loop(database, measure, reports, link, *lab)
+    lab = Lab(measure, driver, loads) if with_driver else None
+    loop = assembled(database, measure, reports, link, NoSignals(), lab)
     return Bench(database, loop, engine, clock, line, driver, loads, state, control, measure, reports, spool)
 
 
@@ -194,7 +196,7 @@ def _config(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig |
 
 def linked(made: Bench, service: ServiceLink) -> Bench:
     """The same with another link to the service, and a loop that has just begun."""
-    return replace(made, loop=Loop(made.database, made.measure, made.reports, service, None, NoSignals()))
+    return replace(made, loop=assembled(made.database, made.measure, made.reports, service, NoSignals(), None))
 
 
 def turn(made: Bench, cycles: int = 1) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lutra_models.catalog import Change, LiveSettings
+from lutra_models.catalog.statements import Step
 from lutra_models.errors import ApplyCode, InvalidConfiguration
 from lutra_models.identity import identity
 from lutra_models.knobs import Choice, Configuration, Domain, Value
@@ -67,16 +68,38 @@ def _inside(value: Value, domain: Domain) -> bool:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The changes of one setting source."""
+
+    source: SettingSource
+    changes: tuple[Change, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [c.name for c in self.changes]
+
+    def steps(self, restart: bool) -> list[Step]:
+        return [step for change in self.changes for step in self.source.plan(change, restart)]
+
+
+@dataclass(frozen=True)
 class Plan:
     """A directive that may be carried out: the parsed target and its differences from the live server.
 
+    `bounds` hold for the whole directive. `parts` are the changes of each setting source that keeps some of them.
     `returns`: an operator restores a configuration that the agent knows, and with it every setting that guardrails
     still watch.
     """
 
     target: Mapping[str, Value]
     changes: tuple[Change, ...]
+    bounds: Bounds
+    parts: tuple[Part, ...]
     returns: bool = False
+
+    @property
+    def sources(self) -> list[SettingSource]:
+        return [part.source for part in self.parts]
 
     @property
     def restart(self) -> bool:
@@ -93,11 +116,16 @@ class Plan:
 
 
 def make_plan(
-    directive: Directive, live: LiveSettings, bounds: Bounds, now: datetime, past: PastConfigurations
+    directive: Directive,
+    live: LiveSettings,
+    sources: Sequence[SettingSource],
+    bounds: Bounds,
+    now: datetime,
+    past: PastConfigurations,
 ) -> Plan:
     """The checks that need no further query of the server. Raises ApplyRefused."""
     _allowed(directive, live.server, bounds, now)
-    plan = _parsed(directive, live, past)
+    plan = _parsed(directive, live, sources, bounds, past)
     if not plan.returns:
         _one_at_a_time(directive, bounds)
     outranked = {n: live.server.settings[n].shadowed for n in plan.names}
@@ -123,7 +151,13 @@ def make_plan(
     return plan
 
 
-def _parsed(directive: Directive, live: LiveSettings, past: PastConfigurations) -> Plan:
+def _parsed(
+    directive: Directive,
+    live: LiveSettings,
+    sources: Sequence[SettingSource],
+    bounds: Bounds,
+    past: PastConfigurations,
+) -> Plan:
     unknown = [n for n in directive.settings if n not in live.server.settings]
     if unknown:
         raise ApplyRefused(ApplyCode.UNKNOWN_SETTING, f"not settings of this server: {', '.join(unknown)}")
@@ -135,23 +169,25 @@ def _parsed(directive: Directive, live: LiveSettings, past: PastConfigurations) 
     returns = directive.rollback and any(
         leads_to(live, changes, a) and restored(live, changes, a, past.watched) for a in past.configurations
     )
-    return Plan(target, changes, returns)
+    by_name = {c.name: c for c in changes}
+    parts = tuple(Part(source, tuple(by_name[n] for n in names)) for source, names in by_source(sources, by_name))
+    return Plan(target, changes, bounds, parts, returns)
 
 
-def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
+def require_baseline(directive: Directive, plan: Plan) -> None:
     """Raises Deferred if the guardrails would have nothing to compare the change with.
 
     A lab measures its changes itself.
     """
-    if not (bounds.baseline or bounds.mode == "lab" or plan.returns):
+    if not (plan.bounds.baseline or plan.bounds.mode == "lab" or plan.returns):
         raise Deferred(
             f"{directive.id} waits: its effect is compared with {BASELINE_WINDOWS} windows measured before it"
         )
 
 
-def require_able(plan: Plan, sources: Sequence[SettingSource], control: ServerControl) -> None:
+def require_able(plan: Plan, control: ServerControl) -> None:
     """Raises ApplyRefused unless the agent's account and host let it apply the plan, and undo it."""
-    found = permissions(sources, plan.names)
+    found = permissions((part.source, part.names) for part in plan.parts)
     missing = [n for n in plan.names if n not in found.changeable]
     if missing or not found.may_reload:
         what = ", ".join(missing) or "the reload"
@@ -159,7 +195,7 @@ def require_able(plan: Plan, sources: Sequence[SettingSource], control: ServerCo
         raise ApplyRefused(ApplyCode.INSUFFICIENT_PRIVILEGE, f"the agent may not change this: {what}. {how}")
     if plan.restart and not control.may_restart:
         raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, "restart.command is not configured")
-    if plan.restart and lacks_copy(s for s, _ in by_source(sources, plan.names)):
+    if plan.restart and lacks_copy(plan.sources):
         message = (
             "a restart needs a copy to restore: the agent's account must be able to read and write the settings file"
         )

@@ -13,7 +13,7 @@ from lutra_agent.admission.preconditions import Plan
 from lutra_agent.changes.verify import differences_from_target, require_settled, settle_s
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.sources import by_source, source_of, steps_by_source
+from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.errors import (
     ApplyRefused,
     CollectionFailed,
@@ -24,6 +24,10 @@ from lutra_agent.errors import (
 )
 
 log = logging.getLogger(__name__)
+
+
+Steps = Sequence[tuple[SettingSource, Sequence[Step]]]
+"""The steps of each source, in the order of the sources."""
 
 
 class ApplyFailed(Exception):
@@ -47,14 +51,14 @@ class Applier:
         self._control = control
         self._read_server = read_server
 
-    def apply(self, plan: Plan, restarting: Callable[[], object], preferred: Sequence[Step]) -> str:
+    def apply(self, plan: Plan, restarting: Callable[[], object], preferred: Steps) -> str:
         """The values that a source rounded, in words; empty if none. Raises ApplyFailed, and the errors of
         `restarting`.
 
         `restarting` is called before each restart. `preferred` are the steps to try first, if there are better ones
         than the plan's own.
         """
-        own = [s for c in plan.changes for s in source_of(self._engine.sources, c.name).plan(c, plan.restart)]
+        own = [(part.source, part.steps(plan.restart)) for part in plan.parts]
         try:
             return self._attempt(plan, restarting, preferred or own)
         except ApplyFailed as error:
@@ -63,7 +67,7 @@ class Applier:
             log.warning("the baseline's own texts now give different values (%s): setting the values themselves", error)
             return self._attempt(plan, restarting, own)
 
-    def _attempt(self, plan: Plan, restarting: Callable[[], object], steps: Sequence[Step]) -> str:
+    def _attempt(self, plan: Plan, restarting: Callable[[], object], steps: Steps) -> str:
         """Raises ApplyFailed."""
         try:
             self._execute(plan, steps)
@@ -83,26 +87,23 @@ class Applier:
             code = ApplyCode.DID_NOT_START if plan.restart and lost else failure_code(error)
             raise ApplyFailed(code, str(error)) from error
 
-    def _execute(self, plan: Plan, steps: Sequence[Step]) -> None:
-        parts = steps_by_source(self._engine.sources, steps)
-        for source, own in parts:
+    def _execute(self, plan: Plan, steps: Steps) -> None:
+        for source, own in steps:
             source.execute(own)
-        for source, _ in reversed(parts):
+        for source, _ in reversed(steps):
             if not (plan.restart and source is self._engine.own):
                 source.activation.reload()
-        require_settled(self._control, [source for source, _ in parts])
+        require_settled(self._control, plan.sources)
 
     def _verify(self, plan: Plan) -> str:
         rounded: list[str] = []
 
         def left() -> list[str]:
             nonlocal rounded
-            server = self._read_server()
-            unmet, rounded = differences_from_target(plan.target, plan.names, server, self._engine.sources)
+            unmet, rounded = differences_from_target(plan, self._read_server())
             return unmet
 
-        concerned = [source for source, _ in by_source(self._engine.sources, plan.names)]
-        if unmet := self._control.poll_until_empty(left, settle_s(concerned)):
+        if unmet := self._control.poll_until_empty(left, settle_s(plan.sources)):
             raise ApplyFailed(ApplyCode.NOT_ACTIVE_AFTER_APPLY, "; ".join(unmet))
         return "; ".join(rounded)
 

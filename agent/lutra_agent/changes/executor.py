@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from lutra_models.catalog import LiveSettings, meet
-from lutra_models.catalog.statements import Step
+from lutra_models.catalog import meet
 from lutra_models.errors import ApplyCode
 from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
@@ -18,7 +17,7 @@ from lutra_agent.admission import pace, past_configurations, preconditions
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.admission.past_configurations import PastConfigurations
 from lutra_agent.admission.preconditions import Plan
-from lutra_agent.changes.apply import Applier, ApplyFailed, failure_code
+from lutra_agent.changes.apply import Applier, ApplyFailed, Steps, failure_code
 from lutra_agent.changes.outcomes import Outcomes
 from lutra_agent.changes.restore import restore
 from lutra_agent.changes.snapshots import baseline_steps, complete_baseline, concerned, take_snapshots
@@ -81,16 +80,16 @@ class DirectiveExecutor:
         try:
             live, bounds, now = meet(self._read_server()), self._bounds(), self._clock.now()
             past = PastConfigurations.of(self._state, bounds.mode == "lab", watched.names if watched else ())
-            plan = preconditions.make_plan(directive, live, bounds, now, past)
+            plan = preconditions.make_plan(directive, live, self._engine.sources, bounds, now, past)
             if not plan.changes:
                 applied = self._outcomes.make(directive.id, "applied", names=tuple(plan.target))
                 return self._answer(directive, applied, supersedes=self._needs_no_confirmation(directive, plan))
-            preconditions.require_able(plan, self._engine.sources, self._control)
-            preconditions.require_baseline(directive, plan, bounds)
+            preconditions.require_able(plan, self._control)
+            preconditions.require_baseline(directive, plan)
             if bounds.mode != "lab":
                 pace.require(bounds.pace, self._state, plan.restart, now)
             before = take_snapshots(self._engine, live.server)
-            preferred = self._baseline_steps(live, plan) if directive.restore else []
+            preferred = baseline_steps(self._state, live, plan) if directive.restore else []
         except ApplyRefused as error:
             return self._answer(directive, self._outcomes.make(directive.id, "refused", error.apply_code, str(error)))
         except (DatabaseUnavailable, CollectionFailed) as error:
@@ -152,12 +151,9 @@ class DirectiveExecutor:
         self._changes.write(Answered(outcome, directive.measure, supersedes))
         return outcome
 
-    def _baseline_steps(self, live: LiveSettings, plan: Plan) -> list[Step]:
-        return baseline_steps(self._engine, self._state, live, plan.changes, plan.restart)
-
-    def _change(self, directive: Directive, plan: Plan, before: Snapshots, preferred: list[Step]) -> Outcome:
+    def _change(self, directive: Directive, plan: Plan, before: Snapshots, preferred: Steps) -> Outcome:
         self._remember(plan, before)
-        undone = concerned(self._engine, before, plan.names)
+        undone = concerned(plan, before)
         self._changes.write(Begun(directive.id, tuple(plan.names), undone, directive.measure, plan.texts))
         log.info("directive %s: changing %s", directive.id, moves(plan.texts))
         try:
@@ -171,7 +167,7 @@ class DirectiveExecutor:
         return self._undo_failed(directive, plan, failed)
 
     def _applied(self, directive: Directive, plan: Plan, rounded: str) -> Outcome:
-        confirm_s = None if self._needs_no_confirmation(directive, plan) else self._bounds().confirm_s
+        confirm_s = None if self._needs_no_confirmation(directive, plan) else plan.bounds.confirm_s
         names = tuple(plan.target)
         made = moves(plan.texts)
         outcome = self._outcomes.make(directive.id, "applied", None, rounded, names, plan.restart, confirm_s, made)
@@ -180,7 +176,7 @@ class DirectiveExecutor:
 
     def _remember(self, plan: Plan, before: Snapshots) -> None:
         """What a later directive may restore; never a configuration that nobody has confirmed."""
-        lab = self._bounds().mode == "lab"
+        lab = plan.bounds.mode == "lab"
         complete_baseline(self._state, before)
         if self._changes.load().provisional is None:
             past_configurations.remember(self._state, active_in(before), lab)
@@ -189,7 +185,7 @@ class DirectiveExecutor:
 
     def _needs_no_confirmation(self, directive: Directive, plan: Plan) -> bool:
         """A lab measures its trials anyway, and a restored configuration ran before."""
-        return plan.returns or self._bounds().measures(directive)
+        return plan.returns or plan.bounds.measures(directive)
 
     def _undo_failed(self, directive: Directive, plan: Plan, failed: ApplyFailed) -> Outcome:
         self._changes.write_or_hold(UndoBegun(directive.id, failed.code, str(failed)))

@@ -9,9 +9,10 @@ from lutra_models.catalog.statements import Step
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.server import SERVER, Server
 
+from lutra_agent.admission.preconditions import Plan
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.source import SettingSource
-from lutra_agent.engines.common.sources import by_source, source_of
+from lutra_agent.engines.common.sources import by_source
 from lutra_agent.state.snapshot import (
     BASELINE,
     Snapshot,
@@ -43,9 +44,9 @@ def _taken(engine: Engine, source: SettingSource, server: Server, names: Sequenc
     return Snapshot(texts, active, file, folder, name, server.identifier)
 
 
-def concerned(engine: Engine, snapshots: Snapshots, names: Sequence[str]) -> Snapshots:
-    """Those of the sources that keep some of the settings, and the server's own: it is what starts again."""
-    kept = {SERVER, *(source.name for source, _ in by_source(engine.sources, names))}
+def concerned(plan: Plan, snapshots: Snapshots) -> Snapshots:
+    """Those of the sources that keep some of the plan's settings, and the server's own: it is what starts again."""
+    kept = {SERVER, *(source.name for source in plan.sources)}
     return {name: s for name, s in snapshots.items() if name in kept}
 
 
@@ -68,10 +69,8 @@ def differences(server: Server, snapshots: Snapshots) -> list[str]:
     ]
 
 
-def baseline_steps(
-    engine: Engine, state: State, live: LiveSettings, changes: Sequence[Change], restart: bool
-) -> list[Step]:
-    """The changes as steps, with the baseline's own text for each setting whose baseline value is the wanted one.
+def baseline_steps(state: State, live: LiveSettings, plan: Plan) -> list[tuple[SettingSource, list[Step]]]:
+    """The steps of each source, with the baseline's own text where the baseline's value of a setting is the wanted one.
 
     A setting without a line in the baseline's file therefore gets none.
     """
@@ -79,14 +78,14 @@ def baseline_steps(
     if baseline is None:
         return []
     texts, actives = texts_in(baseline), active_in(baseline)
-    steps: list[Step] = []
-    for change in changes:
-        source, active = source_of(engine.sources, change.name), actives.get(change.name)
+
+    def steps(source: SettingSource, change: Change) -> tuple[Step, ...]:
+        active = actives.get(change.name)
         if active is not None and _means(live, change, active):
-            steps += source.undo(change.name, texts[change.name], active, restart)
-        else:
-            steps += source.plan(change, restart)
-    return steps
+            return source.undo(change.name, texts[change.name], active, plan.restart)
+        return source.plan(change, plan.restart)
+
+    return [(part.source, [s for c in part.changes for s in steps(part.source, c)]) for part in plan.parts]
 
 
 def _means(live: LiveSettings, change: Change, text: str) -> bool:

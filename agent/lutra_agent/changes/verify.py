@@ -5,18 +5,17 @@ given.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog import LiveSettings, meet
 from lutra_models.errors import ApplyCode, InvalidConfiguration, LutraError
-from lutra_models.knobs import Value
 from lutra_models.server import SERVER, Host, Server
 
+from lutra_agent.admission.preconditions import Plan
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.source import SettingSource
-from lutra_agent.engines.common.sources import source_of
 from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.state.snapshot import Snapshot, Snapshots, active_in, texts_in
 
@@ -45,17 +44,16 @@ def _unsettled(sources: Iterable[SettingSource]) -> list[str]:
     return [s.name for s in sources if not s.activation.settled()]
 
 
-def differences_from_target(
-    target: Mapping[str, Value], names: Iterable[str], server: Server, sources: Sequence[SettingSource]
-) -> tuple[list[str], list[str]]:
+def differences_from_target(plan: Plan, server: Server) -> tuple[list[str], list[str]]:
     """The settings that are not active as requested, and those that a source has rounded, in words.
 
     A value of 0 or below may let the server choose.
     """
     active = meet(server).values
+    rounding = {name for part in plan.parts if part.source.activation.rounds for name in part.names}
     unmet, rounded = [], []
-    for name in names:
-        setting, wanted = server.settings.get(name), target[name]
+    for name in plan.names:
+        setting, wanted = server.settings.get(name), plan.target[name]
         if setting is None:
             unmet.append(f"{name} is no longer reported")
             continue
@@ -67,7 +65,7 @@ def differences_from_target(
             unmet.append(f"{name} is overridden by {setting.shadowed}")
         elif active[name] == wanted or own_choice:
             continue
-        elif source_of(sources, name).activation.rounds and not isinstance(wanted, str):
+        elif name in rounding and not isinstance(wanted, str):
             rounded.append(difference)
         else:
             unmet.append(difference)

@@ -18,7 +18,7 @@ from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import Config, DatabaseConfig
 from lutra_agent.drivers import build_loads
 from lutra_agent.engines.common.source import Permissions
-from lutra_agent.engines.common.sources import lacks_copy
+from lutra_agent.engines.common.sources import by_source, lacks_copy
 from lutra_agent.engines.common.sources import permissions as permissions_of
 from lutra_agent.engines.common.telemetry import Visible
 from lutra_agent.errors import DatabaseUnavailable
@@ -62,7 +62,8 @@ def examine(config: Config) -> Examination:
         server = database.observed_server()
         live = meet(server)
         movable = _movable(live, config)
-        permissions, visible = permissions_of(database.engine.sources, movable), database.engine.telemetry.visible()
+        permissions = permissions_of(by_source(database.engine.sources, movable))
+        visible = database.engine.telemetry.visible()
         policy = Policy(memory_fraction=config.agent.memory_fraction, memory_count=config.agent.memory_count)
         found = live.memory(policy, {})
         measured = measure_once(database.engine.telemetry, clock, config.prometheus)

@@ -1,4 +1,5 @@
-"""Drivers put a measured load on a database. A new one is a module with `build` and one line in DRIVERS."""
+"""Drivers put a measured load on a database. The agent runs any command; other distributions bring further ones as
+entry points of `lutra.drivers`."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from lutra_models.aims import MOST_LOADS
 from lutra_models.wire import LoadName
 from pydantic import TypeAdapter, ValidationError
 
-from lutra_agent.drivers import command, pgbench, redis_benchmark, sysbench
+from lutra_agent.drivers import command
 from lutra_agent.drivers.base import Driver, Measurement
 from lutra_agent.engines.common.database import Database
 from lutra_agent.engines.families import family
@@ -27,12 +28,8 @@ def _command(table: Mapping[str, Any], database: Database) -> Driver:
     return command.build(table, database, family(database.engine).password_variable)
 
 
-DRIVERS: tuple[tuple[str, Build], ...] = (
-    ("pgbench", pgbench.build),
-    ("sysbench", sysbench.build),
-    (redis_benchmark.NAME, redis_benchmark.build),
-    ("command", _command),
-)
+DRIVERS: tuple[tuple[str, Build], ...] = (("command", _command),)
+BROUGHT = "the distribution lutra-lab brings drivers of load generators"
 
 
 def kinds() -> dict[str, Build]:
@@ -45,9 +42,9 @@ def build(config: Mapping[str, Any], database: Database) -> Driver:
     config = {key: value for key, value in config.items() if key != LOADS}
     known = kinds()
     if "kind" not in config:
-        raise ConfigError(f"driver.kind is missing: one of {', '.join(known)}")
+        raise ConfigError(f"driver.kind is missing: one of {', '.join(known)}; {BROUGHT}")
     if config["kind"] not in list(known):
-        raise ConfigError(f"driver.kind: {config['kind']!r} is not one of {', '.join(known)}")
+        raise ConfigError(f"driver.kind: {config['kind']!r} is not one of {', '.join(known)}; {BROUGHT}")
     return known[config["kind"]](config, database)
 
 

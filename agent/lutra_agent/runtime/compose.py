@@ -9,6 +9,7 @@ from dataclasses import replace
 from lutra_agent import drivers
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config.types import Config
+from lutra_agent.control.restore_progress import RecordedProgress
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family, password_variables
@@ -23,10 +24,14 @@ from lutra_agent.reporting.reports import Reports, reporting_name
 from lutra_agent.reporting.service_link import ServiceLink, ThreadedLink
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.reporting.transport import Transport
+from lutra_agent.runtime.directives import Directives
+from lutra_agent.runtime.lab import Lab
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import Loop
-from lutra_agent.runtime.recorded_progress import RecordedProgress
+from lutra_agent.runtime.observer import Observer
+from lutra_agent.runtime.reporter import Reporter
 from lutra_agent.runtime.signals import DeferredSignals, SignalDeferral
+from lutra_agent.runtime.windows import Windows
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 
@@ -88,11 +93,27 @@ def _linked(config: Config, clock: Clock) -> Iterator[tuple[Spool, ThreadedLink]
 
 def loop_of(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: SignalDeferral) -> Loop:
     config, clock = database.config, database.clock
-    driver = None if config.driver is None else drivers.build(config.driver, config.database)
-    loads = {} if config.driver is None else drivers.build_loads(config.driver, config.database)
     prometheus = Prometheus(config.prometheus) if config.prometheus else None
     engine = database.engine
     names = config.agent.names
     measure = Measure(engine.telemetry, database.probe, clock, database.place, prometheus, names=names)
     reports = Reports(config.agent.name, spool, database.state, clock)
-    return Loop(database, measure, reports, link, driver, signals, loads)
+    lab = None
+    if config.driver is not None:
+        loads = drivers.build_loads(config.driver, config.database)
+        lab = Lab(measure, drivers.build(config.driver, config.database), loads)
+    return assembled(database, measure, reports, link, signals, lab)
+
+
+def assembled(
+    database: LocalDatabase,
+    measure: Measure,
+    reports: Reports,
+    service: ServiceLink,
+    signals: SignalDeferral,
+    lab: Lab | None,
+) -> Loop:
+    windows = Windows(measure, database.monitor, database.clock, database.config.agent)
+    reporter = Reporter(database, reports, service, lab)
+    observer = Observer(database, windows, reporter, signals, driven=lab is not None)
+    return Loop(database, observer, Directives(database, windows, reporter, signals, lab), reporter)

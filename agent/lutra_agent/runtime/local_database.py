@@ -9,6 +9,7 @@ from lutra_models.server import Host, Server
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.admission.pace import Pace
 from lutra_agent.changes.executor import DirectiveExecutor
+from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
@@ -21,6 +22,7 @@ from lutra_agent.runtime.seen_database import SeenDatabase
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.others_memory import OthersMemory
 from lutra_agent.state.peak_connections import PeakConnections
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshots, stored_snapshots
 from lutra_agent.state.store import State
 
 
@@ -53,6 +55,15 @@ class LocalDatabase(SeenDatabase):
 
     def _shared(self, host: Host) -> Host:
         return self._others.with_seen(host, self.clock.now())
+
+    @property
+    def has_last_known_good(self) -> bool:
+        return stored_snapshots(self.state, LAST_KNOWN_GOOD) is not None
+
+    def store_last_known_good(self, server: Server) -> None:
+        """A configuration under which a window was measured is one to restore, where the server tells it."""
+        if server.settings and self.settings_read:
+            store_snapshots(self.state, LAST_KNOWN_GOOD, take_snapshots(self.engine, server))
 
     def why_down(self, error: Exception) -> str:
         """The reason why the server is held down with this error, and the steps that wait for it; empty if there is

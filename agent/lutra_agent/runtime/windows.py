@@ -69,14 +69,19 @@ class Windows:
         if self._waits:
             self._waits = False
             self._monitor.wait(self._config.restart_warmup_s)
-            self.begin_warm_up(restarted=True)
+            self._begin_warm_up(restarted=True)
 
     def interrupt(self) -> None:
         """The database does not answer: no window spans that."""
         self._last = None
 
-    def begin_warm_up(self, restarted: bool) -> None:
-        """The configuration changed: the first windows under it are warm-up, more of them after a restart."""
+    def begin_anew(self, restarted: bool = False) -> None:
+        """The configuration changed: what the guardrails saw before says nothing of it."""
+        self._begin_warm_up(restarted)
+        self._monitor.reset()
+
+    def _begin_warm_up(self, restarted: bool) -> None:
+        """The first windows do not count, more of them after a restart."""
         self._last = self._evaluated_at = None
         self._warmup = max(self._warmup, self._config.warm_up(restarted))
 

@@ -46,7 +46,7 @@ class ScratchMysql(ScratchMysqld):
         return called(self.programs, "usr/sbin/mysqld")
 
     def _install(self) -> list[str]:
-        return [*self._program(), f"--defaults-file={self.defaults}", "--initialize-insecure"]
+        return [*self._program(), f"--defaults-file={self.file}", "--initialize-insecure"]
 
     def _own_options(self) -> dict[str, str]:
         usr = self.programs / "usr"

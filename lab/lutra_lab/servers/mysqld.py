@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from lutra_lab.servers import daemon
-from lutra_lab.servers.base import ScratchServer, Session, lines
-from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.base import Session, lines
+from lutra_lab.servers.controlled import ControlledServer
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.loads import Load, make_data
 from lutra_lab.servers.ports import LONGEST_SOCKET
@@ -28,34 +27,20 @@ FIRST_STATEMENTS = (
 )
 
 
-class ScratchMysqld(ScratchServer):
+class ScratchMysqld(ControlledServer):
     """`options` go into the server's own file, under what the agent writes."""
 
     user = "root"
     dbname = "sbtest"
-    files = ("data", "tmp", "include", "server.log", "server.cnf", "server.json", "server.pid", "s.sock*")
-
-    def __init__(
-        self,
-        directory: Path,
-        port: int | None = None,
-        options: Mapping[str, str] | None = None,
-        programs: Path | None = None,
-    ) -> None:
-        super().__init__(directory, port, options, programs)
-        self.defaults = self.directory / "server.cnf"
-        inside = self.directory / "s.sock"
-        self.socket = inside if len(str(inside)) < LONGEST_SOCKET else Path(f"/tmp/lutra-{self.port}.sock")  # noqa: S108
-        self._daemon = Daemon(
-            tuple(self.account.command([*self._program(), f"--defaults-file={self.defaults}"])),
-            str(self.pid_file),
-            str(self.log),
-            self.port,
-        )
+    files = (*ControlledServer.files, "tmp", "include", "s.sock*")
 
     @abstractmethod
     def _program(self) -> list[str]:
         """How the server's program is called."""
+
+    @property
+    def argv(self) -> list[str]:
+        return self.account.command([*self._program(), f"--defaults-file={self.file}"])
 
     @abstractmethod
     def _install(self) -> list[str]:
@@ -65,32 +50,13 @@ class ScratchMysqld(ScratchServer):
         return {}
 
     @property
+    def socket(self) -> Path:
+        inside = self.directory / "s.sock"
+        return inside if len(str(inside)) < LONGEST_SOCKET else Path(f"/tmp/lutra-{self.port}.sock")  # noqa: S108
+
+    @property
     def version(self) -> str:
         return self.sql("SELECT version()")
-
-    @property
-    def start_command(self) -> list[str]:
-        return daemon.command("start", self.control_file)
-
-    @property
-    def restart_command(self) -> list[str]:
-        return daemon.command("restart", self.control_file)
-
-    @property
-    def stop_command(self) -> list[str]:
-        return daemon.command("stop", self.control_file)
-
-    @property
-    def pid_file(self) -> Path:
-        return self.directory / "server.pid"
-
-    @property
-    def control_file(self) -> Path:
-        return self.directory / "server.json"
-
-    @property
-    def arguments(self) -> tuple[str, str]:
-        return self._daemon.argument, str(self.control_file)
 
     def session(self, dbname: str | None = None) -> AbstractContextManager[Session]:
         return self._session(host=self.host, port=self.port, database=dbname or self.dbname)
@@ -114,16 +80,10 @@ class ScratchMysqld(ScratchServer):
         for path in (self.socket, Path(f"{self.socket}.lock")):
             path.unlink(missing_ok=True)
 
-    def _start(self) -> None:
-        self._daemon.start()
-
-    def stop(self) -> None:
-        self._daemon.stop()
-
     def _initialise(self) -> None:
+        super()._initialise()
         # Two servers that share one trip over each other's temporary tables.
         self._own_folder(self.directory / "tmp")
-        self._daemon.write(self.control_file)
         ours = {
             "datadir": str(self.data_dir),
             "tmpdir": str(self.directory / "tmp"),
@@ -138,8 +98,8 @@ class ScratchMysqld(ScratchServer):
         if self.include_file is not None:
             self.include_file.parent.mkdir(mode=0o755, exist_ok=True)
             lines.append(f"!includedir {self.include_file.parent}")
-        self.defaults.write_text("\n".join(lines) + "\n")
-        self.defaults.chmod(0o644)
+        self.file.write_text("\n".join(lines) + "\n")
+        self.file.chmod(0o644)
         self._make_data(self._install())
         self._start()
         with self._session(unix_socket=str(self.socket)) as run:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lutra_lab.servers import daemon
-from lutra_lab.servers.base import LabOptions, ScratchServer, Session, lines
+from lutra_lab.servers.base import LabOptions, Session, lines
 from lutra_lab.servers.binaries import called
-from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.controlled import ControlledServer
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.loads import Load
 
@@ -32,37 +31,18 @@ LAB = LabOptions(
 )
 
 
-class ScratchRedis(ScratchServer):
+class ScratchRedis(ControlledServer):
     """`options` go into the server's own file, in which an agent keeps its changes. `programs` is a system's folder."""
 
     engine = "redis"
     title = "Redis"
     user = "default"
     dbname = ""
-    files: ClassVar[tuple[str, ...]] = (
-        "data",
-        "server.log",
-        "server.conf",
-        "server.json",
-        "server.pid",
-        ".server.conf.*",
-    )
+    files = (*ControlledServer.files, ".server.conf.*")
     lab = LAB
     program: ClassVar[str] = "usr/bin/redis-server"
     version_line: ClassVar[str] = "redis_version"
     package: ClassVar[str] = "redis-server"
-
-    def __init__(
-        self,
-        directory: Path,
-        port: int | None = None,
-        options: Mapping[str, str] | None = None,
-        programs: Path | None = None,
-    ) -> None:
-        super().__init__(directory, port, options, programs)
-        self.file = self.directory / "server.conf"
-        argv = self.account.command([*called(self.programs, self.program), str(self.file)])
-        self._daemon = Daemon(tuple(argv), str(self.pid_file), str(self.log), self.port)
 
     @classmethod
     def find(cls, programs: Path | None = None) -> Path:
@@ -75,33 +55,13 @@ class ScratchRedis(ScratchServer):
         )
 
     @property
+    def argv(self) -> list[str]:
+        return self.account.command([*called(self.programs, self.program), str(self.file)])
+
+    @property
     def version(self) -> str:
         said = dict(line.split(":", 1) for line in self.sql("INFO server").splitlines() if ":" in line)
         return said[self.version_line].strip()
-
-    @property
-    def start_command(self) -> list[str]:
-        return daemon.command("start", self.control_file)
-
-    @property
-    def restart_command(self) -> list[str]:
-        return daemon.command("restart", self.control_file)
-
-    @property
-    def stop_command(self) -> list[str]:
-        return daemon.command("stop", self.control_file)
-
-    @property
-    def pid_file(self) -> Path:
-        return self.directory / "server.pid"
-
-    @property
-    def control_file(self) -> Path:
-        return self.directory / "server.json"
-
-    @property
-    def arguments(self) -> tuple[str, str]:
-        return self._daemon.argument, str(self.control_file)
 
     @contextmanager
     def session(self, dbname: str | None = None) -> Iterator[Session]:
@@ -146,15 +106,9 @@ class ScratchRedis(ScratchServer):
         driver |= {"data_size": VALUE_BYTES, "warmup_s": 2}
         return Load(f"{keys} keys of {VALUE_BYTES} bytes, {BENCHMARK} reading and writing them with 50 clients", driver)
 
-    def _start(self) -> None:
-        self._daemon.start()
-
-    def stop(self) -> None:
-        self._daemon.stop()
-
     def _initialise(self) -> None:
+        super()._initialise()
         self._own_folder(self.data_dir)
-        self._daemon.write(self.control_file)
         ours = {
             "bind": self.host,
             "port": str(self.port),

@@ -60,7 +60,7 @@ class Ground:
 
     def everything(self) -> tuple[dict[str, str], dict[str, bytes]]:
         """What the host's own server says, and its settings files byte by byte."""
-        names = ("postgresql.auto.conf", "postgresql.conf", "mysqld-auto.cnf", "server.conf", "server.cnf", "*.cnf")
+        names = ("postgresql.auto.conf", "postgresql.conf", "mysqld-auto.cnf", "server.conf", "*.cnf")
         files = {str(file): file.read_bytes() for name in names for file in self.host.directory.rglob(name)}
         return variables(self.host), files
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from lutra_agent.engines.common import sampling
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.telemetry import Sample, Targets
 from lutra_agent.engines.families import family
@@ -129,7 +130,7 @@ def test_running_transactions_tell_how_long_they_take(postgres: ScratchPostgres,
 def test_a_backend_that_is_stopped_does_not_end_the_watch(
     own_postgres: ScratchPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "AGAIN_S", 0.1)
+    monkeypatch.setattr(sampling, "AGAIN_S", 0.1)
     watch = sampler.Sampler(Connection(section(own_postgres)))
     watch.start()
     try:
@@ -138,7 +139,7 @@ def test_a_backend_that_is_stopped_does_not_end_the_watch(
         os.kill(stopped, signal.SIGSTOP)
         try:
             with monkeypatch.context() as hurried:
-                hurried.setattr(sampler, "STUCK_S", STUCK_S)
+                hurried.setattr(sampling, "STUCK_S", STUCK_S)
                 until(lambda: watch.looks() and own_postgres.sql(OTHERS) == "2")  # it has another backend
             before = watch.looks().samples
             assert until(lambda: watch.looks().samples > before + 5)

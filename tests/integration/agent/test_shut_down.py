@@ -220,7 +220,7 @@ def test_however_it_is_shut_down(own_postgres: ScratchPostgres, service: FakeSer
         argv = [word if word != "fast" else how for word in own_postgres.stop_command if word != "-w"]
         subprocess.run([*argv, "-W"], check=True)
         if how == "smart":
-            loop._database.engine.health.close()
+            loop._observer._database.engine.health.close()
         loop.run(ended=lambda: "the agent does not start it" in " ".join(loop.problems))
         told = len(service.reports)
         loop.run(ended=lambda: len(service.reports) >= told + 5)

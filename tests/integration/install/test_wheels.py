@@ -71,6 +71,12 @@ def test_what_is_imported_comes_from_the_wheels(programs: Path, tmp_path: Path) 
     assert all(Path(file).is_relative_to(programs.parent) for file in found)
 
 
+def test_an_installed_lab_brings_the_drivers_of_load_generators(programs: Path, tmp_path: Path) -> None:
+    code = "from lutra_agent.drivers import kinds; print(*(build.__module__ for build in kinds().values()))"
+    found = run(programs / "python", "-c", code, folder=tmp_path).split()
+    assert {"lutra_lab.drivers.pgbench", "lutra_lab.drivers.sysbench", "lutra_lab.drivers.redis_benchmark"} < set(found)
+
+
 def test_an_installed_service_makes_its_schema_and_a_token(programs: Path, tmp_path: Path) -> None:
     run(programs / "lutra", "migrate", folder=tmp_path)
     token = run(programs / "lutra", "token", "create", "--name", "me", "--scope", "admin", folder=tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.controlled import ControlledServer
 from lutra_lab.servers.loads import Load
 
 from tests.support.pika.scratch import RecordedPika
@@ -38,16 +38,19 @@ class RealPika(RecordedPika):
     title = "pika"
     files = (*RecordedPika.files, "log", "dump", "dbsync", "programs")
 
+    @property
+    def argv(self) -> list[str]:
+        programs = str(self.directory / "programs")
+        return ["/bin/sh", "-c", BEGIN, str(self.pid_file), programs, PROGRAM, "-c", str(self.file)]
+
     def _initialise(self) -> None:
+        ControlledServer._initialise(self)
         self.data_dir = self.directory / "db"
         self._own_folder(self.data_dir)
         programs = self.directory / "programs"
         programs.mkdir()
         (programs / "rsync").write_text(NO_RSYNC)
         (programs / "rsync").chmod(0o755)
-        argv = ("/bin/sh", "-c", BEGIN, str(self.pid_file), str(programs), PROGRAM, "-c", str(self.file))
-        self._daemon = Daemon(argv, str(self.pid_file), str(self.log), self.port)
-        self._daemon.write(self.control_file)
         folders = {f"{name}-path": f"{self.directory}/{folder}/" for name, folder in FOLDERS.items()}
         given = {"port": str(self.port), "network-interface": "lo", **NEEDED, **folders, **self.options}
         self.file.write_text("# pika.conf\n" + "".join(f"{name} : {value}\n" for name, value in given.items()))

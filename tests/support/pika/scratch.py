@@ -5,10 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import ClassVar
 
 from lutra_lab.servers.base import LabOptions
-from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.controlled import ControlledServer
 from lutra_lab.servers.loads import Load
 from lutra_lab.servers.redis import ScratchRedis
 
@@ -19,15 +18,7 @@ LOAD = Path(__file__).with_name("load.py")
 class RecordedPika(ScratchRedis):
     engine = "pika"
     title = "recorded pika"
-    files: ClassVar[tuple[str, ...]] = (
-        "db",
-        "pika",
-        "server.log",
-        "server.conf",
-        "server.json",
-        "server.pid",
-        ".server.conf.*",
-    )
+    files = (*ScratchRedis.files, "db", "pika")
     lab = LabOptions(scale="It has no data.", example=1)
     version_line = "pika_version"
 
@@ -35,15 +26,19 @@ class RecordedPika(ScratchRedis):
     def find(cls, programs: Path | None = None) -> Path:
         return Path("/")
 
+    @property
+    def program_file(self) -> Path:
+        return self.directory / "pika"  # a process is known by its program's name
+
+    @property
+    def argv(self) -> list[str]:
+        return [sys.executable, str(self.program_file), str(self.file)]
+
     def _initialise(self) -> None:
+        ControlledServer._initialise(self)
         self.data_dir = self.directory / "db"
         self._own_folder(self.data_dir)
-        program = self.directory / "pika"  # a process is known by its program's name
-        shutil.copy(PROGRAM, program)
-        self._daemon = Daemon(
-            (sys.executable, str(program), str(self.file)), str(self.pid_file), str(self.log), self.port
-        )
-        self._daemon.write(self.control_file)
+        shutil.copy(PROGRAM, self.program_file)
         given = {"port": str(self.port), **self.options}
         self.file.write_text("# pika.conf\n" + "".join(f"{name} : {value}\n" for name, value in given.items()))
 

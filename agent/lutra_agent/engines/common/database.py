@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from lutra_agent.errors import ConfigError, DriverFailed
-
 
 class Database(Protocol):
     """The agent's own database section fits; so does a scratch server's."""
@@ -41,19 +39,3 @@ class DialledDatabase(NamedDatabase, Protocol):
 
     @property
     def by_socket(self) -> bool: ...
-
-
-def require_named(database: Database, driver: str) -> NamedDatabase:
-    """Raises ConfigError for an engine whose clients name no database."""
-    if not isinstance(database, NamedDatabase):
-        raise ConfigError(f"driver.kind: {driver} connects to a database by its name, and {database.engine!r} has none")
-    return database
-
-
-def require_proved(database: Database) -> None:
-    """Raises DriverFailed if it is not proven that the password would go to the server itself."""
-    if not database.proved:
-        how = "name the server's socket as database.host"
-        raise DriverFailed(
-            f"this client might send the password in clear text to any program that listens on the port: {how}"
-        )

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from lutra_models.catalog import load
-from lutra_models.catalog.statements import Step
 from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.source import Permissions, SettingSource
@@ -39,17 +38,9 @@ def by_source(sources: Sequence[SettingSource], names: Iterable[str]) -> list[tu
     return [(s, kept[s.name]) for s in sources if kept[s.name]]
 
 
-def steps_by_source(sources: Sequence[SettingSource], steps: Iterable[Step]) -> list[tuple[SettingSource, list[Step]]]:
-    """Each source that keeps settings of some steps, with those, both in the order given. Raises ValueError."""
-    kept: dict[str, list[Step]] = {s.name: [] for s in sources}
-    for step in steps:
-        kept[source_of(sources, step.setting).name].append(step)
-    return [(s, kept[s.name]) for s in sources if kept[s.name]]
-
-
-def permissions(sources: Sequence[SettingSource], names: Iterable[str]) -> Permissions:
-    """The rights of the agent's account on these settings, whichever sources keep them. Raises ValueError."""
-    asked = [source.permissions(own) for source, own in by_source(sources, names)]
+def permissions(kept: Iterable[tuple[SettingSource, Sequence[str]]]) -> Permissions:
+    """The rights of the agent's account on these settings of each source."""
+    asked = [source.permissions(names) for source, names in kept]
     return Permissions(
         frozenset[str]().union(*(p.changeable for p in asked)),
         all(p.may_reload for p in asked),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lutra_lab.servers import daemon
-from lutra_lab.servers.base import LabOptions, ScratchServer, Session
-from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.base import LabOptions, Session
+from lutra_lab.servers.controlled import ControlledServer
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.loads import Load
 
@@ -18,28 +17,15 @@ PROGRAM = "toykvd.py"
 KEYS_PER_SCALE = 512
 
 
-class ScratchToykv(ScratchServer):
+class ScratchToykv(ControlledServer):
     """`options` go into the operator's file; `programs` is another folder of the server's program."""
 
     engine = "toykv"
     title = "toy key-value server"
     user = "nobody"
     dbname = ""
-    files = ("data", "server.log", "server.json", "server.pid", "server.conf", "host.conf")
+    files = (*ControlledServer.files, "host.conf")
     lab = LabOptions(scale="Fill it with 512 times as many keys.", example=4)
-
-    def __init__(
-        self,
-        directory: Path,
-        port: int | None = None,
-        options: Mapping[str, str] | None = None,
-        programs: Path | None = None,
-    ) -> None:
-        super().__init__(directory, port, options, programs)
-        self.file = self.directory / "server.conf"
-        # It does not mind being root, so no other account is needed.
-        argv = (sys.executable, str(self.programs / PROGRAM), str(self.file))
-        self._daemon = Daemon(argv, str(self.pid_file), str(self.log), self.port)
 
     @classmethod
     def find(cls, programs: Path | None = None) -> Path:
@@ -49,32 +35,13 @@ class ScratchToykv(ScratchServer):
         return folder
 
     @property
+    def argv(self) -> list[str]:
+        # It does not mind being root, so no other account is needed.
+        return [sys.executable, str(self.programs / PROGRAM), str(self.file)]
+
+    @property
     def version(self) -> str:
         return dict(line.split("|", 1) for line in self.sql("STATS").splitlines())["version"]
-
-    @property
-    def start_command(self) -> list[str]:
-        return daemon.command("start", self.control_file)
-
-    @property
-    def restart_command(self) -> list[str]:
-        return daemon.command("restart", self.control_file)
-
-    @property
-    def stop_command(self) -> list[str]:
-        return daemon.command("stop", self.control_file)
-
-    @property
-    def pid_file(self) -> Path:
-        return self.directory / "server.pid"
-
-    @property
-    def control_file(self) -> Path:
-        return self.directory / "server.json"
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return str(self.file), str(self.control_file)
 
     @contextmanager
     def session(self, dbname: str | None = None) -> Iterator[Session]:
@@ -110,14 +77,8 @@ class ScratchToykv(ScratchServer):
             {"kind": "toykv", "keys": keys, "clients": 4, "warmup_s": 1},
         )
 
-    def _start(self) -> None:
-        self._daemon.start()
-
-    def stop(self) -> None:
-        self._daemon.stop()
-
     def _initialise(self) -> None:
+        super()._initialise()
         self._own_folder(self.data_dir)
-        self._daemon.write(self.control_file)
         given = {"port": str(self.port), **self.options}
         self.file.write_text("".join(f"{name} = {value}\n" for name, value in given.items()))

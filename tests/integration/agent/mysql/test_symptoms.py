@@ -146,7 +146,7 @@ def crowd(server: ScratchMysqld) -> Iterator[None]:
 
 
 def cured(server: ScratchMysqld, settings: Mapping[str, Value]) -> None:
-    with server.defaults.open("a") as file:
+    with server.file.open("a") as file:
         file.write("\n[mysqld]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items()))
 
 

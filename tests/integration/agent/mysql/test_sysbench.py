@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.drivers import build
-from lutra_agent.drivers.sysbench import Sysbench
 from lutra_agent.errors import DriverFailed
+from lutra_lab.drivers.sysbench import Sysbench
 from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.databases import Where

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from lutra_agent.admission.bounds import Bounds
@@ -126,7 +128,8 @@ class Session:
         )
         bounds = Bounds("lab", False, self.rng.choice([0.8, 0.95]), durability=True, by_catalogue=False)
         try:
-            return bool(make_plan(directive, live, bounds, START, PastConfigurations()).changes)
+            source: Any = SimpleNamespace(name="server", catalogue=self.server.engine)
+            return bool(make_plan(directive, live, (source,), bounds, START, PastConfigurations()).changes)
         except ApplyRefused:
             return False
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.restore_progress import RecordedProgress
 from lutra_agent.control.server import ServerControl, works_in
 from lutra_agent.errors import DidNotStart, LoginRefused
-from lutra_agent.runtime.recorded_progress import RecordedProgress
 from lutra_agent.state.change_events import Begun, UndoBegun
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import Snapshot

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_agent.engines.common.sampling import STUCK_S
 from lutra_agent.engines.mysql.server.connect import Connection as MysqlConnection
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.server.session import name_in, process
@@ -26,7 +27,7 @@ from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
 from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection as RedisConnection
 from lutra_agent.engines.redis.server.section import RedisDatabase
-from lutra_agent.engines.redis.telemetry.probe import STUCK_S, Probe
+from lutra_agent.engines.redis.telemetry.probe import Probe
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 
 from tests.support.listeners import GSS_REQUEST, SSL_REQUEST, Conversation, Heard, listening, mysql

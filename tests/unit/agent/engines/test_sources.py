@@ -63,6 +63,6 @@ def test_each_setting_belongs_to_the_source_whose_catalogue_has_it(server: FakeE
 
 def test_permissions_are_those_of_each_settings_own_source(server: FakeEngine, other: FakeEngine) -> None:
     other.ungranted = {"max_heap_table_size"}
-    found = permissions((server, other), ["work_mem", "max_heap_table_size"])
+    found = permissions([(server, ["work_mem"]), (other, ["max_heap_table_size"])])
     assert (found.changeable, found.may_reload, found.remedies) == ({"work_mem"}, True, ("GRANT it;",))
-    assert permissions((server, other), ["work_mem"]).remedies == ()
+    assert permissions([(server, ["work_mem"])]).remedies == ()

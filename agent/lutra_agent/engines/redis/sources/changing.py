@@ -15,8 +15,7 @@ from lutra_models.errors import ApplyCode
 
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.session import Session
-from lutra_agent.engines.redis.sources.conf import Format
-from lutra_agent.engines.redis.sources.legal import same
+from lutra_agent.engines.redis.sources.conf import Format, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.files.accounts import acting_for, owner_of
 from lutra_agent.files.atomic import overwrite, pinned, read_regular, write_atomically

@@ -14,6 +14,8 @@ from lutra_models.catalog.statements.redis import IN_FILE, PAIRS, lines, pika_li
 _WORD = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"']\S*)""")
 # Of a line without spaces at its ends: each character is looked at once, however long it is.
 _REDIS = re.compile(r"([A-Za-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
+_NUMBER = re.compile(r"(-?\d+)([kmgt]?)(b?)", re.ASCII | re.IGNORECASE)
+_POWERS = " kmgt"
 _PIKA = re.compile(r"([A-Za-z][\w-]*)\s*:\s*(.*)", re.DOTALL)
 
 
@@ -84,3 +86,17 @@ def _split_pika(line: str) -> tuple[str, str] | None:
 
 REDIS = Format(_split_redis, lines)
 PIKA = Format(_split_pika, lambda name, value: [pika_line(name, value)], kilo=1024)
+
+
+def same(one: str, other: str, kilo: int = 1000) -> bool:
+    """Whether two texts mean one value: 1gb and 1073741824, yes and YES. `kilo` is what the server takes 1k for."""
+    return _plain(one, kilo) == _plain(other, kilo)
+
+
+def _plain(text: str, kilo: int) -> str | int:
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        return text.strip().lower()
+    # 1kb is 1024 everywhere.
+    one = 1024 if found[3] else kilo
+    return int(found[1]) * int(one ** _POWERS.index(found[2].lower() or " "))

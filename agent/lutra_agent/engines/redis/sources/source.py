@@ -18,8 +18,7 @@ from lutra_agent.engines.redis.server.rights import missing
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
 from lutra_agent.engines.redis.sources import persistence
 from lutra_agent.engines.redis.sources.changing import Changing
-from lutra_agent.engines.redis.sources.conf import Format
-from lutra_agent.engines.redis.sources.legal import LEGAL, number, same
+from lutra_agent.engines.redis.sources.conf import Format, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.files.atomic import read_regular, real
 from lutra_agent.files.saved_file import save_file
@@ -102,8 +101,8 @@ class RedisSource:
         lost = persistence.why_lost(live, written, self._session.info("persistence"))
         waits = {n for n, r in rows.items() if r.applies == "restart"} if lost else set()
         fixed = waits if details.defragments else {*waits, DEFRAGMENTS}
-        legal, kilo = LEGAL[self.catalogue], self._form.kilo
-        return {n: _setting(r, live[n], written.get(n), legal.get(n), n in fixed, kilo) for n, r in rows.items()}
+        kilo = self._form.kilo
+        return {n: _setting(r, live[n], written.get(n), n in fixed, kilo) for n, r in rows.items()}
 
     @understood("rights")
     def permissions(self, names: Iterable[str]) -> Permissions:
@@ -148,13 +147,11 @@ class RedisSource:
         return any(r.name == name and r.applies == "restart" for r in rows)
 
 
-def _setting(
-    row: KnobRow, value: str, text: str | None, legal: tuple[float, float] | None, fixed: bool, kilo: int
-) -> ServerSetting:
+def _setting(row: KnobRow, value: str, text: str | None, fixed: bool, kilo: int) -> ServerSetting:
     """`text` are the values in the server's file, where 1k is `kilo`."""
     waits = row.applies == "restart"
-    low, high = legal or (None, None)
-    now = number(value)
+    low, high = row.takes or (None, None)
+    now = _number(value)
     return ServerSetting(
         value=value,
         unit=row.unit,
@@ -167,3 +164,11 @@ def _setting(
         persisted=text,
         pending_restart=waits and text is not None and not same(text, value, kilo),
     )
+
+
+def _number(value: str) -> float | None:
+    """None for a text that is none, such as a share of another setting."""
+    try:
+        return float(value)
+    except ValueError:
+        return None

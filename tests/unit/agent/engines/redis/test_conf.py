@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.redis.sources.conf import PIKA, REDIS
-from lutra_agent.engines.redis.sources.legal import same
+from lutra_agent.engines.redis.sources.conf import PIKA, REDIS, same
 
 FILE = b"""# made by hand
 requirepass "a secret"

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import random
-import threading
 import time
 from dataclasses import dataclass
 
 from lutra_agent.engines.common.answers import understood
+from lutra_agent.engines.common.sampling import Sampling
 from lutra_agent.engines.postgresql.server.connect import APPLICATION, Connection
 from lutra_agent.engines.postgresql.telemetry.ages.bins import Counter, Counts
-from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
-from lutra_agent.log_throttle import LogThrottle
 
 MOST_OF_A_CORE = 0.003
 """The thread's share of time: if one sample is expensive, it takes fewer."""
 SHORTEST_S, LONGEST_S = 0.05, 1.0
-AGAIN_S = 5.0
-"""After a failure."""
 SLOWLY = 0.1
-STOP_S = 2.0
-STUCK_S = 30.0
-"""Far above the server's own time limit for a sample."""
 OTHERS = 0.1
 
 ENDS = r"^\s*(commit|end|rollback|abort|prepare\s+transaction)"
@@ -48,8 +40,6 @@ for names that are not needed. The look's own transaction begins with its first 
 TRACKED = "SELECT current_setting('track_activities')::bool"
 SEES = f"{TRACKED} AND pg_has_role('pg_read_all_stats', 'USAGE')"
 """Other accounts' transactions, and any at all."""
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -79,38 +69,19 @@ class Stopwatch:
         return None if _others_s() - self._others_s > OTHERS * waited_s else waited_s
 
 
-class Sampler:
-    """`start` and `stop` may be called at any time; its observations are kept."""
-
+class Sampler(Sampling):
     def __init__(self, connection: Connection, chance: random.Random | None = None) -> None:
+        super().__init__("watching transactions", connection)
         self._connection = connection
         self._chance = chance or random.Random()  # noqa: S311
-        self._lock = threading.Lock()
-        self._throttle = LogThrottle(log)
-        self._thread: threading.Thread | None = None
-        self._ended: threading.Event | None = None
+        self._cost_s = MOST_OF_A_CORE * SHORTEST_S
         self._samples = self._several = 0
         self._ages, self._durations, self._outside = Counter(), Counter(), Counter()
         self._last = ""
-        self._asked_s: float | None = None
         self._least_outside_s = math.inf
 
-    def start(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            self._ended = threading.Event()
-            self._thread = threading.Thread(target=self._run, args=(self._ended,), name="ages", daemon=True)
-            self._thread.start()
-
-    def stop(self) -> None:
-        """The thread closes its connection, so that a server that is asked to stop need not wait for it."""
-        if self._ended is not None and self._thread is not None:
-            self._ended.set()
-            self._thread.join(STOP_S)
-
     def looks(self) -> Looks:
-        asked_s = self._asked_s
-        if asked_s is not None and time.monotonic() - asked_s > STUCK_S:
-            self._connection.cut()  # a backend that is stopped never looks at its statement_timeout
+        self._cut_if_stuck()
         with self._lock:
             counts = (c.counts() for c in (self._ages, self._durations, self._outside))
             ages, ended, outside = counts
@@ -119,11 +90,9 @@ class Sampler:
     @understood("running transactions")
     def look(self) -> None:
         """Once. Raises DatabaseUnavailable and CollectionFailed."""
-        watch, self._asked_s = Stopwatch(), time.monotonic()
-        try:
+        watch = Stopwatch()
+        with self._asking():
             row = self._connection.prepared_row(LOOK, (self._last or "Infinity",))
-        finally:
-            self._asked_s = None
         waited_s = watch.alone_s()
         now, ages, durations, several, inside = ((value or b"").decode() for value in row)
         with self._lock:
@@ -140,23 +109,16 @@ class Sampler:
         self._least_outside_s = min(self._least_outside_s, outside_s)
         self._outside.add([(outside_s - self._least_outside_s) * 1000])
 
-    def _run(self, ended: threading.Event) -> None:
-        cost_s, pause_s = MOST_OF_A_CORE * SHORTEST_S, 0.0
-        while not ended.wait(pause_s):
-            began, dials = time.thread_time(), not self._last
-            try:
-                self.look()
-                self._throttle.worked("watching transactions")
-            except (DatabaseUnavailable, CollectionFailed) as error:
-                self._throttle.failed("watching transactions", error)
-                self._last, pause_s = "", AGAIN_S
-                continue
-            if not dials:
-                cost_s += SLOWLY * (time.thread_time() - began - cost_s)
-            mean_s = min(max(cost_s / MOST_OF_A_CORE, SHORTEST_S), LONGEST_S)
-            pause_s = mean_s * self._chance.uniform(0.5, 1.5)  # in step with no load
+    def _sample(self) -> float:
+        began, dials = time.thread_time(), not self._last
+        self.look()
+        if not dials:
+            self._cost_s += SLOWLY * (time.thread_time() - began - self._cost_s)
+        mean_s = min(max(self._cost_s / MOST_OF_A_CORE, SHORTEST_S), LONGEST_S)
+        return mean_s * self._chance.uniform(0.5, 1.5)  # in step with no load
+
+    def _interrupted(self) -> None:
         self._last = ""
-        self._connection.close()
 
 
 def _others_s() -> float:

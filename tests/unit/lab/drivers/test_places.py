@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.drivers import DriverFailed, build
-from lutra_agent.drivers.sysbench import mysql_options
-from lutra_agent.engines.postgresql.client import libpq_environment
 from lutra_agent.errors import ConfigError
+from lutra_lab.drivers.login import libpq_environment
+from lutra_lab.drivers.sysbench import mysql_options
 
 from tests.support.databases import Where
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.drivers import Driver, DriverFailed, build
-from lutra_agent.drivers.sysbench import Sysbench
+from lutra_lab.drivers.sysbench import Sysbench
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.ending import Level
 

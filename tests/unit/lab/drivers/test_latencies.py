@@ -6,7 +6,7 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.drivers.pgbench import Latencies
+from lutra_lab.drivers.pgbench import Latencies
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.drivers.pgbench import parse_log
+from lutra_lab.drivers.pgbench import parse_log
 
 
 def test_only_transactions_that_ended_within_the_window_count() -> None:

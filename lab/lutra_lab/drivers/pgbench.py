@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from lutra_agent.config.section import Section, read
+from lutra_agent.config.values import Whole, a_list_of, within
+from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
+from lutra_agent.drivers.ending import Progress, Watch
+from lutra_agent.drivers.process import Finished, Span, ask, run
+from lutra_agent.engines.common.database import Database, NamedDatabase
+from lutra_agent.errors import ConfigError, DriverFailed
 from lutra_models.ending import Level
 from lutra_models.knobs import Value
 from lutra_models.metrics import QPS, TPS, P99Of
 
-from lutra_agent.config.section import Section, read
-from lutra_agent.config.values import Whole, a_list_of, within
-from lutra_agent.drivers import progress
-from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
-from lutra_agent.drivers.ending import Progress, Watch
-from lutra_agent.drivers.process import Finished, Span, ask, run
-from lutra_agent.engines.common.database import Database, NamedDatabase, require_named
-from lutra_agent.engines.postgresql.client import libpq_environment
-from lutra_agent.errors import ConfigError, DriverFailed
+from lutra_lab.drivers import progress
+from lutra_lab.drivers.login import libpq_environment, require_named
 
 BUILTIN = {"tpcb-like": 7, "simple-update": 5, "select-only": 1}
 
@@ -281,3 +281,6 @@ def _counted(script: str) -> int | None:
 
 def build(table: Mapping[str, Any], database: Database) -> Pgbench:
     return Pgbench(read(Options, table, "driver"), require_named(database, Pgbench.name))
+
+
+DRIVER = (Pgbench.name, build)

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from lutra_agent.config.section import Section, read
+from lutra_agent.config.values import Whole, within
+from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
+from lutra_agent.drivers.ending import Progress, Watch
+from lutra_agent.drivers.process import Finished, Over, Span, run
+from lutra_agent.engines.common.database import Database, NamedDatabase
+from lutra_agent.engines.mysql.server.sockets import socket_of
+from lutra_agent.errors import ConfigError, DriverFailed
 from lutra_models.ending import Level
 from lutra_models.knobs import Value
 from lutra_models.metrics import QPS, TPS, P99Of
 
-from lutra_agent.config.section import Section, read
-from lutra_agent.config.values import Whole, within
-from lutra_agent.drivers import progress
-from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
-from lutra_agent.drivers.ending import Progress, Watch
-from lutra_agent.drivers.process import Finished, Over, Span, run
-from lutra_agent.engines.common.database import Database, NamedDatabase, require_named, require_proved
-from lutra_agent.engines.mysql.server.sockets import socket_of
-from lutra_agent.engines.postgresql.client import libpq_environment
-from lutra_agent.errors import ConfigError, DriverFailed
+from lutra_lab.drivers import progress
+from lutra_lab.drivers.login import libpq_environment, require_named, require_proved
 
 SINGLE_STATEMENT = (
     "oltp_point_select",
@@ -186,3 +186,6 @@ def parse(stdout: str) -> dict[str, float]:
 
 def build(table: Mapping[str, Any], database: Database) -> Sysbench:
     return Sysbench(read(Options, table, "driver"), require_named(database, Sysbench.name))
+
+
+DRIVER = (Sysbench.name, build)

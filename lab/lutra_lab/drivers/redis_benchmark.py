@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from lutra_models.ending import Level
-from lutra_models.knobs import Value
-
 from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Whole, within
-from lutra_agent.drivers import redis_clients
 from lutra_agent.drivers.base import Measurement, Moment, nothing
 from lutra_agent.drivers.command import parse
 from lutra_agent.drivers.process import Span, run
 from lutra_agent.engines.common.database import Database
 from lutra_agent.errors import ConfigError, DriverFailed
+from lutra_models.ending import Level
+from lutra_models.knobs import Value
+
+from lutra_lab.drivers import redis_clients
 
 NAME = "redis-benchmark"
 PROGRAMS = ("valkey-benchmark", NAME)
@@ -99,3 +99,6 @@ class RedisBenchmark:
 
 def build(table: Mapping[str, Any], database: Database) -> RedisBenchmark:
     return RedisBenchmark(read(Options, table, "driver"), database)
+
+
+DRIVER = (RedisBenchmark.name, build)

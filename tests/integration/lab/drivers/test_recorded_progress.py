@@ -11,7 +11,7 @@ from lutra_models.ending import Level
 
 from tests.support.databases import Where
 
-RECORDED = Path(__file__).parents[2] / "support" / "data" / "progress"
+RECORDED = Path(__file__).parents[3] / "support" / "data" / "progress"
 PLANNED_S, OFFERED = 48, 100.0
 KINDS = {"pgbench": {"script": "select-only"}, "sysbench": {"script": "oltp_point_select"}}
 

@@ -1,12 +1,13 @@
-"""The environment of a program that connects to the server through libpq; imports no driver."""
+"""How a load generator logs in: at what database, and with a password that no other account can read."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from lutra_agent.engines.common.database import Database, require_proved
+from lutra_agent.engines.common.database import Database, NamedDatabase
 from lutra_agent.engines.postgresql.server.tls import tls
+from lutra_agent.errors import ConfigError, DriverFailed
 
 CAUTIOUS_LIBPQ = 16
 """From this version on libpq has an option to refuse to send a password in clear text."""
@@ -31,3 +32,19 @@ def libpq_environment(database: Database, folder: Path, libpq: int = 0) -> dict[
         environment.pop("PGPASSWORD", None)
         environment["PGPASSFILE"] = str(file)
     return environment
+
+
+def require_named(database: Database, driver: str) -> NamedDatabase:
+    """Raises ConfigError for an engine whose clients name no database."""
+    if not isinstance(database, NamedDatabase):
+        raise ConfigError(f"driver.kind: {driver} connects to a database by its name, and {database.engine!r} has none")
+    return database
+
+
+def require_proved(database: Database) -> None:
+    """Raises DriverFailed if nothing proves that the server itself would be given the password."""
+    if not database.proved:
+        how = "name the server's socket as database.host"
+        raise DriverFailed(
+            f"this client might send the password in clear text to any program that listens on the port: {how}"
+        )

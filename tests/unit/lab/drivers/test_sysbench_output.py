@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from lutra_agent.drivers.sysbench import parse
 from lutra_agent.errors import DriverFailed
+from lutra_lab.drivers.sysbench import parse
 
 SUMMARY = """
 SQL statistics:

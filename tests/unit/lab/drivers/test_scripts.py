@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.drivers.pgbench import count_statements
+from lutra_lab.drivers.pgbench import count_statements
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from lutra_agent.drivers.pgbench import parse_log
-from lutra_agent.drivers.progress import MOST_INTERVALS, interval_s, low, pgbench_rates, sysbench_rates
+from lutra_lab.drivers.pgbench import parse_log
+from lutra_lab.drivers.progress import MOST_INTERVALS, interval_s, low, pgbench_rates, sysbench_rates
 
 LINE = "[ {end}s ] thds: 8 tps: {tps} qps: 900.00 (r/w/o: 1.00/2.00/3.00) lat (ms,99%): 9.1 err/s: 0.00 reconn/s: 0.00"
 

@@ -1,7 +1,7 @@
 """Runs a server's own load generator for writes and for reads side by side, and prints the readings of its clients as
 JSON.
 
-`python -m lutra_agent.drivers.redis_clients SECONDS WARMUP_S TEST=CLIENTS[,TEST=CLIENTS] PROGRAM ARGUMENT…`
+`python -m lutra_lab.drivers.redis_clients SECONDS WARMUP_S TEST=CLIENTS[,TEST=CLIENTS] PROGRAM ARGUMENT…`
 
 The generator knows only a number of requests and no time, and reports percentiles only at its end. So it runs without
 an end for the warm-up, which gives the rate, and then for the number of requests that the rate makes in the measured

@@ -140,8 +140,8 @@ def test_parsing_is_total_and_trusts_only_finite_numbers(said: str) -> None:
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [
-        ({}, "driver.kind is missing: one of pgbench, sysbench, redis-benchmark, command"),
-        ({"kind": "ab"}, "'ab' is not one of pgbench, sysbench, redis-benchmark, command"),
+        ({}, "driver.kind is missing: one of command, "),
+        ({"kind": "ab"}, r"'ab' is not one of command, .*; the distribution lutra-lab brings drivers"),
         ({"kind": "command"}, "driver.command is missing"),
         ({"kind": "pgbench", "client": 3}, "unknown: driver.client"),
         ({"kind": "pgbench", "clients": 2, "threads": 3}, "driver.threads: 3 is outside"),

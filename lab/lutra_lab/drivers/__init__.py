@@ -1,0 +1,1 @@
+"""Drivers of load generators, which an agent of mode `lab` finds as entry points of `lutra.drivers`."""
