@@ -58,7 +58,7 @@ class Loop:
 
     @property
     def problems(self) -> list[str]:
-        """What an operator should know of the latest cycle."""
+        """The latest cycle's problems, for an operator."""
         return self._reporter.problems
 
     def sent(self, within_s: float) -> bool:

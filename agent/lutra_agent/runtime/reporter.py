@@ -1,4 +1,4 @@
-"""What is sent to the service, and when: a report for each interval, and for each directive's outcome."""
+"""The reports to the service: one for each interval, and one for each directive's outcome."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Reporter:
         self._cycle_s = cycle_s
 
     def store(self, content: Content) -> None:
-        """Store a report of the server as it was observed last. What the disk does not take comes with the next one."""
+        """Store a report of the server as it was observed last. If the disk does not take it, the next one has its content."""
         self._reported_s = self._cycle_s
         waiting = [o for o in self._database.changes.load().due if o not in content.outcomes]
         outcomes = [*waiting[: MOST_OUTCOMES - len(content.outcomes)], *content.outcomes]
