@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Literal
 
 from lutra_models.aims import Aim
-from lutra_models.errors import Failure
-from lutra_models.evidence import Change, TurnedDown
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
-from lutra_models.knobs import Value
-from lutra_models.lifecycle import ModelState, Origin, RecommendationKind, RecommendationState, SessionState
+from lutra_models.lifecycle import ModelState, SessionState
 from lutra_models.metrics import Limit, Objective
 from lutra_models.server import Policy, Role
 from lutra_models.symptoms import Kind
 from lutra_models.wire import Rules
 
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.judged import Judged
-from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.policy import Past, past_of, settings_policy
+from lutra_service.db.schema.recommendation import Recommendation
 
 
 @dataclass(frozen=True)
@@ -149,7 +145,7 @@ class Session:
 
     def is_about(self, made: Recommendation) -> bool:
         """Whether a recommendation says something of the server that the session is for now."""
-        return self.rebased_at is None or made.created_at >= self.rebased_at
+        return self.rebased_at is None or made.request.created_at >= self.rebased_at
 
     @property
     def judged(self) -> Objective:
@@ -163,83 +159,6 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Recommendation:
-    id: str
-    database_id: str
-    kind: RecommendationKind
-    state: RecommendationState
-    key: str
-    seed: int
-    package_version: str
-    before: Document
-    created_at: datetime
-    session_id: str | None = None
-    parent_id: str | None = None
-    trial: int | None = None
-    origin: Origin | None = None
-    configuration: Document | None = None
-    digest: str | None = None
-    predictions: Document | None = None
-    reasons: list[Document] | None = None
-    memory: Document | None = None
-    changes: list[Document] | None = None
-    restart_needed: bool | None = None
-    warnings: list[str] | None = None
-    outcome: ChangeOutcome | None = None
-    measured: Document | None = None
-    failure: Failure | None = None
-    lease_until: datetime | None = None
-    attempts: int = 0
-    proposed_at: datetime | None = None
-    decided_at: datetime | None = None
-    decided_by: str | None = None
-    applied_at: datetime | None = None
-    expires_at: datetime | None = None
-    ended_at: datetime | None = None
-    handed_out_at: datetime | None = None
-    handed_to: str | None = None
-    withdrawn_at: datetime | None = None
-    withdrawn_by: str | None = None
-    curve: list[Document] | None = None
-    shortened_from: Document | None = None
-    must_reach: float | None = None
-    ended_early: Document | None = None
-    looked_at: Document | None = None
-    reason: str | None = None
-    turned_down: TurnedDown | None = None
-    turned_down_at: datetime | None = None
-    model_version: str | None = None
-    judgement: Judged | None = None
-    leaned: Document | None = None
-
-    @property
-    def error(self) -> str | None:
-        """Why it came to nothing or was undone, in one line for people; None if there are no words for it."""
-        return (self.failure.text or None) if self.failure else None
-
-    @property
-    def is_active(self) -> bool:
-        """Whether it was made active and, by its agent's reports, still is: including one whose measurement failed."""
-        if self.state in (RecommendationState.APPLIED, RecommendationState.CONFIRMED):
-            return True
-        return self.state != RecommendationState.REVERTED and self.outcome is not None and self.outcome.is_active
-
-    @property
-    def confirmed_at(self) -> datetime | None:
-        """When its agent confirmed it; else, in a lab, when it was measured."""
-        told = None if self.outcome is None else self.outcome.confirmed_at
-        return self.ended_at if told is None and self.state == RecommendationState.CONFIRMED else told
-
-    @property
-    def undone_by(self) -> str | None:
-        """The actor of its undo; None if it was not undone."""
-        if self.state != RecommendationState.REVERTED or self.outcome is None:
-            return None
-        who: str | None = self.outcome.document.get("undone_by")
-        return who
-
-
-@dataclass(frozen=True)
 class PendingJob:
     """A computation that nobody works on, and the database or the model version that it is of."""
 
@@ -248,7 +167,9 @@ class PendingJob:
 
 
 @dataclass(frozen=True)
-class Request:
+class StoredRequest:
+    """The input of a recommendation's computation."""
+
     recommendation_id: str
     task: str
     payload: Document
@@ -450,12 +371,3 @@ class ModelJob:
     error: str | None = None
     lease_until: datetime | None = None
     ended_at: datetime | None = None
-
-
-def net_changes(rows: Sequence[Recommendation]) -> list[Change]:
-    """The net effect of these changes: a setting that is back at its value has not changed."""
-    first, last = dict[str, Value](), dict[str, Value]()
-    for change in (c for r in rows for c in r.changes or ()):
-        first.setdefault(change["setting"], change["before"])
-        last[change["setting"]] = change["after"]
-    return [Change(n, before, last[n]) for n, before in first.items() if last[n] != before]

@@ -187,21 +187,10 @@ class SessionRow(Table):
 
 
 class RecommendationRow(Table):
-    """A recommendation from its request to its outcome; a row `computing` is also the job (see `app.jobs`).
+    """A recommendation from its request to its outcome, by its parts (see `recommendation`).
 
-    `key` makes the request unique: the same question about the same history is one row. `digest` is that of the
-    configuration, for look-ups. `trial` numbers the recommendations of a session from 1. `kind` is search, verification
-    (one reading of a finalist, see `app.tuning.record.verification`), handover (the end of a session), manual (an
-    operator's own settings), subset (a part of another one) or rollback. `curve` is the gain of few of its changes;
-    `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is the reading without
-    which its window may be ended early, and `ended_early` the bound of one that was. `looked_at` is the ground of a
-    recommendation on a live database (`lutra_models.advice.Basis`). `turned_down` are its declined changes
-    (`lutra_models.evidence.TurnedDown`), and `reason` is why. `judgement` is its effect at comparable load
-    (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it as a directive;
-    one that was withdrawn after that keeps its state until this agent's outcome is known. `failure` is the reason why
-    it failed or was undone (`lutra_models.errors.Failure`). `model_version` computed it; none if nothing was
-    computed. `leaned` names the past workloads that it uses with their weights, the
-    configuration without them, and what that model predicts.
+    A row `computing` is also the job (see `app.jobs`). `key` makes the request unique. `digest` is that of the
+    configuration, and `turned_down_at` the moment in `turned_down`: rows are found by them.
     """
 
     __tablename__ = "recommendations"
@@ -221,47 +210,53 @@ class RecommendationRow(Table):
     parent_id: Mapped[str | None] = mapped_column(String(40))
     trial: Mapped[int | None]
     kind: Mapped[str] = mapped_column(String(20))
-    origin: Mapped[str | None] = mapped_column(String(40))
     state: Mapped[str] = mapped_column(String(20))
+    failure: Mapped[Document | None]
+    ended_at: Mapped[datetime | None]
+    # The request.
     key: Mapped[str] = mapped_column(String(64))
     seed: Mapped[int] = mapped_column(BigInteger)
     package_version: Mapped[str] = mapped_column(String(40))
     before: Mapped[Document]
+    created_at: Mapped[datetime]
+    model_version: Mapped[str | None] = mapped_column(String(40))
+    # The proposal.
     configuration: Mapped[Document | None]
-    digest: Mapped[str | None] = mapped_column(String(16))
-    predictions: Mapped[Document | None]
-    reasons: Mapped[list[Any] | None]
-    memory: Mapped[Document | None]
+    origin: Mapped[str | None] = mapped_column(String(40))
     changes: Mapped[list[Any] | None]
     restart_needed: Mapped[bool | None]
+    reasons: Mapped[list[Any] | None]
+    predictions: Mapped[Document | None]
     warnings: Mapped[list[Any] | None]
-    outcome: Mapped[Document | None]
-    measured: Mapped[Document | None]
-    failure: Mapped[Document | None]
-    lease_until: Mapped[datetime | None]
-    attempts: Mapped[int] = mapped_column(default=0)
-    created_at: Mapped[datetime]
-    proposed_at: Mapped[datetime | None]
-    decided_at: Mapped[datetime | None]
-    decided_by: Mapped[str | None] = mapped_column(String(40))
-    applied_at: Mapped[datetime | None]
-    expires_at: Mapped[datetime | None]
-    ended_at: Mapped[datetime | None]
-    handed_out_at: Mapped[datetime | None]
-    handed_to: Mapped[str | None] = mapped_column(String(129))
-    withdrawn_at: Mapped[datetime | None]
-    withdrawn_by: Mapped[str | None] = mapped_column(String(40))
+    memory: Mapped[Document | None]
     curve: Mapped[list[Any] | None]
     shortened_from: Mapped[Document | None]
     must_reach: Mapped[float | None]
-    ended_early: Mapped[Document | None]
     looked_at: Mapped[Document | None]
+    leaned: Mapped[Document | None]
+    proposed_at: Mapped[datetime | None]
+    digest: Mapped[str | None] = mapped_column(String(16))
+    # The decision.
+    decided_at: Mapped[datetime | None]
+    decided_by: Mapped[str | None] = mapped_column(String(40))
+    expires_at: Mapped[datetime | None]
     reason: Mapped[str | None] = mapped_column(String(1000))
     turned_down: Mapped[Document | None]
     turned_down_at: Mapped[datetime | None]
-    model_version: Mapped[str | None] = mapped_column(String(40))
+    # The delivery.
+    handed_out_at: Mapped[datetime | None]
+    handed_to: Mapped[str | None] = mapped_column(String(129))
+    applied_at: Mapped[datetime | None]
+    outcome: Mapped[Document | None]
+    withdrawn_at: Mapped[datetime | None]
+    withdrawn_by: Mapped[str | None] = mapped_column(String(40))
+    # The measurement.
+    measured: Mapped[Document | None]
+    ended_early: Mapped[Document | None]
     judgement: Mapped[Document | None]
-    leaned: Mapped[Document | None]
+    # The computation.
+    lease_until: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(default=0)
 
 
 class RequestRow(Table):

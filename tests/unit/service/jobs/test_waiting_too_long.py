@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from lutra_service.app.tuning.result import expiry
 
-from tests.support.service import Agent, Document, Service
+from tests.support.service import Agent, Document, Service, happened
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,8 @@ def applied(service: Service, agent: Agent, **more: object) -> str:
     assert directive["id"] == made["id"]
     agent.apply(directive["settings"])
     agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
-    service.store.write(lambda u: u.recommendations.change(made["id"], applied_at=u.now - LATE, **more))
+    happened(service, made["id"], applied_at=datetime.now(UTC) - LATE)
+    service.store.write(lambda u: u.recommendations.change(made["id"], **more))
     return str(made["id"])
 
 

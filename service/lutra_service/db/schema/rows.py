@@ -1,0 +1,147 @@
+"""A record as a row, and back. The columns are the record's fields, and the fields of the parts that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass, replace
+from enum import StrEnum
+from functools import cache
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from lutra_models.aims import Aim
+from lutra_models.errors import Failure
+from lutra_models.evidence import TurnedDown
+from lutra_models.identity import Identity
+from lutra_models.metrics import Limit, Objective
+from lutra_models.serial import turned_down_from_dict, turned_down_to_dict
+
+from lutra_service.db.schema.judged import Judged
+from lutra_service.db.schema.outcome import ChangeOutcome
+
+R = TypeVar("R")
+Turn = Callable[[Any], Any]
+
+FORMS: Mapping[Any, tuple[Turn, Turn]] = {
+    Aim: (Aim.to_dict, Aim.from_dict),
+    ChangeOutcome: (attrgetter("document"), ChangeOutcome),
+    Failure: (Failure.to_dict, Failure.from_dict),
+    Identity: (asdict, lambda document: Identity(**document)),
+    Judged: (Judged.to_dict, Judged.from_dict),
+    TurnedDown: (turned_down_to_dict, turned_down_from_dict),
+    tuple[Limit, ...]: (lambda limits: [asdict(x) for x in limits], lambda stored: tuple(Limit(**x) for x in stored)),
+}
+"""By type, how a value is written as a document, and read."""
+NAMED = (Objective,)
+"""Parts of which the columns begin with the field's name, as `objective_metric`."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field that is one column. `write` and `read` are for a value, not for None."""
+
+    field: str
+    name: str
+    type: Any
+    is_required: bool
+    is_nullable: bool
+    write: Turn | None = None
+    read: Turn | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A field that is several columns."""
+
+    field: str
+    type: type
+    columns: tuple[Column, ...]
+    is_nullable: bool
+
+    def read(self, row: Mapping[str, Any]) -> Any:
+        """None if the row lacks a required column of it, or has none of its columns."""
+        found = dict(_present(self.columns, row))
+        exists = found and all(c.field in found for c in self.columns if c.is_required)
+        return self.type(**found) if exists else None
+
+    def write(self, part: Any) -> Iterator[tuple[str, Any]]:
+        """Every column; without the part, each is None."""
+        return ((c.name, None if part is None else _written(c, getattr(part, c.field))) for c in self.columns)
+
+
+class Rows(Generic[R]):
+    """How records of one kind are stored, derived from their fields and the types of these."""
+
+    def __init__(self, record: type[R]) -> None:
+        self._record = record
+        found = [_field(f, kind) for f, kind in _typed(record)]
+        self.columns = {f.field: f for f in found if isinstance(f, Column)}
+        self.parts = {f.field: f for f in found if isinstance(f, Part)}
+        self._own = tuple(self.columns.values())
+        self._required = [f.field for f in self._own if f.is_required]
+        self._is_plain = not self.parts and all(c.read is None for c in self._own)
+
+    def read(self, row: Mapping[str, Any]) -> R:
+        """A field of which the row has no value, or NULL, gets its default."""
+        if self._is_plain:
+            return self._record(**row)
+        values = {**{field: row.get(field) for field in self._required}, **dict(_present(self._own, row))}
+        for part in self.parts.values():
+            if (found := part.read(row)) is not None:
+                values[part.field] = found
+        return self._record(**values)
+
+    def fields(self, record: R) -> dict[str, Any]:
+        """The record's values by field."""
+        return {name: getattr(record, name) for name in (*self.columns, *self.parts)}
+
+    def written(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of these fields. Raises ValueError for a name that is not one of the record's fields."""
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            if name in self.parts:
+                found.update(self.parts[name].write(value))
+            elif name in self.columns:
+                found[name] = _written(self.columns[name], value)
+            else:
+                raise ValueError(f"{name} is not a field of {self._record.__name__}; write the part that it belongs to")
+        return found
+
+
+@cache
+def rows_of(record: type[R]) -> Rows[R]:
+    """Of this kind of records."""
+    return Rows(record)
+
+
+def _present(columns: tuple[Column, ...], row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for column in columns:
+        value = row.get(column.name)
+        if value is not None:
+            yield column.field, value if column.read is None else column.read(value)
+
+
+def _written(column: Column, value: Any) -> Any:
+    return value if value is None or column.write is None else column.write(value)
+
+
+def _typed(record: type) -> Iterator[tuple[Field[Any], Any]]:
+    hints = get_type_hints(record)
+    return ((f, hints[f.name]) for f in fields(record))
+
+
+def _field(one: Field[Any], kind: Any, prefix: str = "") -> Column | Part:
+    given = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    nullable, plain = NoneType in given, next(k for k in given if k is not NoneType)
+    if is_dataclass(plain) and isinstance(plain, type) and plain not in FORMS:
+        its = f"{one.name}_" if plain in NAMED else ""
+        columns = [_field(f, k, its) for f, k in _typed(plain)]
+        return Part(one.name, plain, tuple(c for c in columns if isinstance(c, Column)), nullable)
+    required = one.default is MISSING and one.default_factory is MISSING
+    column = Column(one.name, prefix + one.name, plain, required, nullable)
+    if plain in FORMS:
+        return replace(column, write=FORMS[plain][0], read=FORMS[plain][1])
+    if isinstance(plain, type) and issubclass(plain, StrEnum):
+        return replace(column, write=str, read=plain)
+    return column
