@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -22,6 +22,7 @@ from lutra_service.db.schema.outcome import ChangeOutcome
 
 R = TypeVar("R")
 Turn = Callable[[Any], Any]
+Present = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 FORMS: Mapping[Any, tuple[Turn, Turn]] = {
     Aim: (Aim.to_dict, Aim.from_dict),
@@ -59,11 +60,20 @@ class Part:
     columns: tuple[Column, ...]
     is_nullable: bool
 
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The fields without which it does not exist."""
+        return frozenset(c.field for c in self.columns if c.is_required)
+
+    @cached_property
+    def present(self) -> Present:
+        """Its values in a row."""
+        return _present(self.columns)
+
     def read(self, row: Mapping[str, Any]) -> Any:
         """None if the row lacks a required column of it, or has none of its columns."""
-        found = dict(_present(self.columns, row))
-        exists = found and all(c.field in found for c in self.columns if c.is_required)
-        return self.type(**found) if exists else None
+        found = self.present(row)
+        return self.type(**found) if found and self.required <= found.keys() else None
 
     def write(self, part: Any) -> Iterator[tuple[str, Any]]:
         """Every column; without the part, each is None."""
@@ -78,18 +88,20 @@ class Rows(Generic[R]):
         found = [_field(f, kind) for f, kind in _typed(record)]
         self.columns = {f.field: f for f in found if isinstance(f, Column)}
         self.parts = {f.field: f for f in found if isinstance(f, Part)}
-        self._own = tuple(self.columns.values())
-        self._required = [f.field for f in self._own if f.is_required]
-        self._is_plain = not self.parts and all(c.read is None for c in self._own)
+        own = tuple(self.columns.values())
+        self._present = _present(own)
+        self._missing = dict.fromkeys(f.field for f in own if f.is_required)
+        self._is_plain = not self.parts and all(c.read is None for c in own)
 
     def read(self, row: Mapping[str, Any]) -> R:
         """A field of which the row has no value, or NULL, gets its default."""
         if self._is_plain:
             return self._record(**row)
-        values = {**{field: row.get(field) for field in self._required}, **dict(_present(self._own, row))}
-        for part in self.parts.values():
-            if (found := part.read(row)) is not None:
-                values[part.field] = found
+        stored = dict(row)
+        values = {**self._missing, **self._present(stored)}
+        for field, part in self.parts.items():
+            if (found := part.read(stored)) is not None:
+                values[field] = found
         return self._record(**values)
 
     def fields(self, record: R) -> dict[str, Any]:
@@ -115,11 +127,18 @@ def rows_of(record: type[R]) -> Rows[R]:
     return Rows(record)
 
 
-def _present(columns: tuple[Column, ...], row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for column in columns:
-        value = row.get(column.name)
-        if value is not None:
-            yield column.field, value if column.read is None else column.read(value)
+def _present(columns: tuple[Column, ...]) -> Present:
+    """The values that a row has of these columns, by field."""
+    turns = tuple((c.field, c.name, c.read) for c in columns)
+
+    def present(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            field: value if read is None else read(value)
+            for field, name, read in turns
+            if (value := row.get(name)) is not None
+        }
+
+    return present
 
 
 def _written(column: Column, value: Any) -> Any:

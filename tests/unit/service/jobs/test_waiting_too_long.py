@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from lutra_service.app.tuning.result import expiry
+from lutra_service.db.schema.recommendation import Measurement
 
 from tests.support.service import Agent, Document, Service, happened
 
@@ -21,7 +22,8 @@ def applied(service: Service, agent: Agent, **more: object) -> str:
     agent.apply(directive["settings"])
     agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
     happened(service, made["id"], applied_at=datetime.now(UTC) - LATE)
-    service.store.write(lambda u: u.recommendations.change(made["id"], **more))
+    if more:
+        service.store.write(lambda u: u.recommendations.change(made["id"], **more))
     return str(made["id"])
 
 
@@ -56,5 +58,5 @@ def test_in_a_lab_a_change_that_nobody_measured_fails(service: Service, agent: A
 
 def test_what_was_measured_is_not_said_to_lack_its_measurement(service: Service, agent: Agent) -> None:
     agent.send()
-    applied(service, agent, measured={"qps": 1000.0})
+    applied(service, agent, measurement=Measurement({"qps": 1000.0}))
     assert overdue(service) == []

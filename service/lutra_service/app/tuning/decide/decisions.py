@@ -149,8 +149,8 @@ def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Re
     advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.is_withdrawn:
         raise IllegalTransition(f"{id_} was already withdrawn: {withdrawal.UNDER_WAY}")
-    declined, rejection = Declined("rejected", reason), Decision(unit.now, by)
-    withdrawal.withdraw(unit, recommendation, by, REJECTED, declined, decision=rejection)
+    rejection = replace(recommendation.decision or Decision(unit.now), decided_at=unit.now, decided_by=by)
+    withdrawal.withdraw(unit, recommendation, by, REJECTED, Declined("rejected", reason), decision=rejection)
     unit.conclude()
     return unit.recommendations.get(id_)
 

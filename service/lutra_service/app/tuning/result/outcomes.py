@@ -73,12 +73,9 @@ def _late(unit: UnitOfWork, fact: OutcomeTold, ended: Recommendation) -> None:
 def _first(unit: UnitOfWork, fact: OutcomeTold, approved: Recommendation) -> None:
     outcome = fact.outcome
     if outcome.state in ("refused", "failed"):
-        failure, by, told = (
-            _failure(outcome),
-            audit.agent(fact.agent),
-            _delivered(approved, ChangeOutcome.told(outcome)),
-        )
-        unit.recommendations.step(approved, State(outcome.state), by, failure.text, failure=failure, delivery=told)
+        failure, told = _failure(outcome), _delivered(approved, ChangeOutcome.told(outcome))
+        to, by = State(outcome.state), audit.agent(fact.agent)
+        unit.recommendations.step(approved, to, by, failure.text, failure=failure, delivery=told)
     else:
         _applied(unit, fact, approved)
 
