@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from lutra_models.errors import Failure
 from lutra_models.evidence import Change, TurnedDown
@@ -16,6 +16,7 @@ from lutra_models.knobs import Value
 from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState
 
 from lutra_service.common.documents import Document
+from lutra_service.db.schema.columns import Id, OfDatabase, OfSession, Stored
 from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
 
@@ -28,12 +29,12 @@ class Request:
     `model_version` computes it; none if nothing is computed.
     """
 
-    key: str
-    seed: int
-    package_version: str
+    key: Annotated[str, Stored(64)]
+    seed: Annotated[int, Stored(is_big=True)]
+    package_version: Annotated[str, Stored(40)]
     before: Document
     created_at: datetime
-    model_version: str | None = None
+    model_version: Annotated[str, Stored(40)] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Proposal:
     """
 
     configuration: Document
-    origin: Origin
+    origin: Annotated[Origin, Stored(40)]
     changes: list[Document] = field(default_factory=list)
     restart_needed: bool = False
     reasons: list[Document] = field(default_factory=list)
@@ -72,9 +73,9 @@ class Decision:
     """
 
     decided_at: datetime
-    decided_by: str | None = None
+    decided_by: Annotated[str, Stored(40)] | None = None
     expires_at: datetime | None = None
-    reason: str | None = None
+    reason: Annotated[str, Stored(1000)] | None = None
     turned_down: TurnedDown | None = None
 
 
@@ -87,11 +88,11 @@ class Delivery:
     """
 
     handed_out_at: datetime | None = None
-    handed_to: str | None = None
+    handed_to: Annotated[str, Stored(129)] | None = None
     applied_at: datetime | None = None
     outcome: ChangeOutcome | None = None
     withdrawn_at: datetime | None = None
-    withdrawn_by: str | None = None
+    withdrawn_by: Annotated[str, Stored(40)] | None = None
 
 
 @dataclass(frozen=True)
@@ -129,13 +130,13 @@ class Recommendation:
     `attempts` are of its computation.
     """
 
-    id: str
-    database_id: str
-    kind: RecommendationKind
-    state: RecommendationState
+    id: Id
+    database_id: OfDatabase
+    kind: Annotated[RecommendationKind, Stored(20)]
+    state: Annotated[RecommendationState, Stored(20)]
     request: Request
-    session_id: str | None = None
-    parent_id: str | None = None
+    session_id: OfSession | None = None
+    parent_id: Annotated[str, Stored(40)] | None = None
     trial: int | None = None
     proposal: Proposal | None = None
     decision: Decision | None = None

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from lutra_models.aims import Aim
 from lutra_models.errors import Failure
@@ -17,6 +17,7 @@ from lutra_models.identity import Identity
 from lutra_models.metrics import Limit, Objective
 from lutra_models.serial import turned_down_from_dict, turned_down_to_dict
 
+from lutra_service.db.schema.columns import Stored
 from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
 
@@ -34,19 +35,20 @@ FORMS: Mapping[Any, tuple[Turn, Turn]] = {
     tuple[Limit, ...]: (lambda limits: [asdict(x) for x in limits], lambda stored: tuple(Limit(**x) for x in stored)),
 }
 """By type, how a value is written as a document, and read."""
-NAMED = (Objective,)
-"""Parts of which the columns begin with the field's name, as `objective_metric`."""
+NAMED: Mapping[type, Mapping[str, Stored]] = {Objective: {"metric": Stored(128), "goal": Stored(10)}}
+"""The core's values of several columns, which begin with the field's name: `objective_metric`."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A field that is one column. `write` and `read` are for a value, not for None."""
+    """A field that is one column, with its facts in SQL. `write` and `read` are for a value, not for None."""
 
     field: str
     name: str
     type: Any
     is_required: bool
     is_nullable: bool
+    stored: Stored
     write: Turn | None = None
     read: Turn | None = None
 
@@ -104,6 +106,12 @@ class Rows(Generic[R]):
                 values[field] = found
         return self._record(**values)
 
+    def all_columns(self) -> Iterator[tuple[Column, bool]]:
+        """Those of its parts too, each with whether its value may be missing."""
+        yield from ((c, c.is_nullable) for c in self.columns.values())
+        for part in self.parts.values():
+            yield from ((c, c.is_nullable or part.is_nullable) for c in part.columns)
+
     def fields(self, record: R) -> dict[str, Any]:
         """The record's values by field."""
         return {name: getattr(record, name) for name in (*self.columns, *self.parts)}
@@ -146,21 +154,30 @@ def _written(column: Column, value: Any) -> Any:
 
 
 def _typed(record: type) -> Iterator[tuple[Field[Any], Any]]:
-    hints = get_type_hints(record)
+    hints = get_type_hints(record, include_extras=True)
     return ((f, hints[f.name]) for f in fields(record))
 
 
-def _field(one: Field[Any], kind: Any, prefix: str = "") -> Column | Part:
+def _field(one: Field[Any], kind: Any) -> Column | Part:
     given = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     nullable, plain = NoneType in given, next(k for k in given if k is not NoneType)
     if is_dataclass(plain) and isinstance(plain, type) and plain not in FORMS:
-        its = f"{one.name}_" if plain in NAMED else ""
-        columns = [_field(f, k, its) for f, k in _typed(plain)]
-        return Part(one.name, plain, tuple(c for c in columns if isinstance(c, Column)), nullable)
+        return Part(one.name, plain, tuple(_columns_of_part(one.name, plain)), nullable)
+    stored = Stored()
+    if get_origin(plain) is Annotated:
+        plain, stored = get_args(plain)
     required = one.default is MISSING and one.default_factory is MISSING
-    column = Column(one.name, prefix + one.name, plain, required, nullable)
+    column = Column(one.name, one.name, plain, required, nullable, stored)
     if plain in FORMS:
         return replace(column, write=FORMS[plain][0], read=FORMS[plain][1])
     if isinstance(plain, type) and issubclass(plain, StrEnum):
         return replace(column, write=str, read=plain)
     return column
+
+
+def _columns_of_part(name: str, part: type) -> Iterator[Column]:
+    own = NAMED.get(part)
+    for one, kind in _typed(part):
+        column = _field(one, kind)
+        if isinstance(column, Column):
+            yield column if own is None else replace(column, name=f"{name}_{one.name}", stored=own[one.name])

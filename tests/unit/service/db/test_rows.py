@@ -1,18 +1,14 @@
-"""Tables and records are declared beside each other; here they are compared, column by column."""
+"""A record is declared once: its table's columns, and how it is stored and read, follow from its fields."""
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 
 import pytest
 from lutra_models.errors import DecisionCode, Failure, Party
 from lutra_models.evidence import Basis, Change, TurnedDown
 from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState
-from lutra_service.db.repositories.repository import Repository
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.recommendation import (
     Decision,
@@ -22,49 +18,9 @@ from lutra_service.db.schema.recommendation import (
     Recommendation,
     Request,
 )
-from lutra_service.db.schema.rows import FORMS, Column, rows_of
-from lutra_service.db.schema.tables import UtcDateTime
-from lutra_service.db.store import UnitOfWork
-from sqlalchemy import JSON, Boolean, Float, Integer, String
+from lutra_service.db.schema.rows import rows_of
 
-SEARCHED = {"recommendations": {"digest", "turned_down_at"}}
-"""Columns that follow from others; records have no such field."""
-SQL = {str: String, int: Integer, bool: Boolean, float: Float, datetime: UtcDateTime, dict: JSON, list: JSON}
 NOW = datetime(2027, 3, 1, 18, tzinfo=UTC)
-
-
-def repositories() -> list[type[Repository[typing.Any]]]:
-    assert UnitOfWork, "its module imports them all"
-    return [made for made in Repository.__subclasses__() if hasattr(made, "record")]
-
-
-def columns_of(record: type) -> Iterator[tuple[Column, bool]]:
-    """Each with whether its value may be missing."""
-    rows = rows_of(record)
-    yield from ((column, column.is_nullable) for column in rows.columns.values())
-    for part in rows.parts.values():
-        yield from ((column, column.is_nullable or part.is_nullable) for column in part.columns)
-
-
-def plain(column: Column) -> type:
-    """The Python type of what is stored."""
-    kind = typing.get_origin(column.type) or column.type
-    if column.type in FORMS:
-        return dict
-    if kind is typing.Literal or (isinstance(kind, type) and issubclass(kind, StrEnum)):
-        return str
-    return kind
-
-
-@pytest.mark.parametrize("repository", repositories(), ids=lambda made: made.__name__)
-def test_a_record_has_the_columns_of_its_table(repository: type[Repository[typing.Any]]) -> None:
-    table = repository.row.__table__
-    fields = {c.name: (c, may_lack) for c, may_lack in columns_of(repository.record)}
-    assert fields.keys() == {c.name for c in table.columns} - SEARCHED.get(table.name, set())
-    for name, (column, may_lack) in fields.items():
-        stored = table.columns[name]
-        assert isinstance(stored.type, SQL[plain(column)]), name
-        assert stored.nullable == may_lack or stored.primary_key, name
 
 
 def whole() -> Recommendation:
@@ -103,3 +59,13 @@ def test_a_part_is_written_whole_and_none_of_its_columns_alone() -> None:
     }
     with pytest.raises(ValueError, match="handed_to is not a field of Recommendation"):
         rows.written({"handed_to": "agent/1"})
+
+
+def test_a_text_without_a_length_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Note:
+        words: str
+
+    ((column, may_lack),) = rows_of(Note).all_columns()
+    with pytest.raises(ValueError, match="words: a text has a length"):
+        column.stored.column(column.name, column.type, may_lack)

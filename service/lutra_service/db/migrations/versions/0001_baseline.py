@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
+from lutra_service.db.schema.columns import UtcDateTime
 from lutra_service.db.schema.dialects import DIALECTS
-from lutra_service.db.schema.tables import UtcDateTime
 
 revision = "baseline"
 down_revision = None
