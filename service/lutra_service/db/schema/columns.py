@@ -18,9 +18,9 @@ from sqlalchemy import (
     Integer,
     String,
     TypeDecorator,
-    text,
 )
 from sqlalchemy.engine import Dialect
+from sqlalchemy.sql.elements import False_
 from sqlalchemy.types import TypeEngine
 
 from lutra_service.db.schema.storable import Unstorable
@@ -53,7 +53,7 @@ TYPES: dict[type, TypeEngine[Any]] = {bool: Boolean(), datetime: UtcDateTime(), 
 class Stored:
     """In the annotation of a field. `length` is that of a text, and `of` the column that it refers to.
 
-    `default` is the value of a row that was stored without one.
+    `default` is the SQL value of a row that was stored without one.
     """
 
     length: int | None = None
@@ -62,7 +62,7 @@ class Stored:
     is_unique: bool | None = None
     is_indexed: bool | None = None
     is_big: bool = False
-    default: int | bool | None = None
+    default: str | False_ | None = None
 
     def column(self, name: str, kind: Any, is_nullable: bool) -> Column[Any]:
         """The column of a field of this type. Raises ValueError for a text without a length."""
@@ -73,7 +73,7 @@ class Stored:
             nullable=is_nullable and not self.is_key,
             unique=self.is_unique,
             index=self.is_indexed,
-            server_default=None if self.default is None else text(str(self.default).lower()),
+            server_default=self.default,
         )
 
     def _type(self, name: str, kind: Any) -> TypeEngine[Any]:

@@ -17,6 +17,7 @@ from lutra_models.metrics import Limit, Objective
 from lutra_models.server import Policy, Role
 from lutra_models.symptoms import Kind
 from lutra_models.wire import Rules
+from sqlalchemy import false
 
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.columns import Id, OfDatabase, OfRecommendation, OfSession, Stored
@@ -54,7 +55,7 @@ class Database:
     identifier: Annotated[str, Stored(128)] | None = None
     guardrails: Document | None = None
     maintenance_windows: list[Document] | None = None
-    filled_bytes: Annotated[int, Stored(is_big=True, default=0)] = 0
+    filled_bytes: Annotated[int, Stored(is_big=True, default="0")] = 0
     filled_at: datetime | None = None
     reporter: Annotated[str, Stored(129)] | None = None
     reporter_sequence: Annotated[int, Stored(is_big=True)] | None = None
@@ -138,7 +139,7 @@ class Session:
     identity: Identity | None = None
     rebased_at: datetime | None = None
     resumed_at: datetime | None = None
-    opened_by_agent: Annotated[bool, Stored(default=False)] = False
+    opened_by_agent: Annotated[bool, Stored(default=false())] = False
     max_changes: int | None = None
     aim: Aim | None = None
     measured_under: Annotated[str, Stored(1000)] | None = None
@@ -197,7 +198,7 @@ class StoredReport:
     p99_of: Annotated[str, Stored(20)] | None = None
     failure: Annotated[str, Stored(200)] | None = None
     ended_early: Document | None = None
-    windows: Annotated[int, Stored(default=1)] = 1
+    windows: Annotated[int, Stored(default="1")] = 1
     texts: Document | None = None
     id: Annotated[int, Stored(is_key=True, is_big=True)] | None = None
 
