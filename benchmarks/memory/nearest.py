@@ -37,6 +37,7 @@ from lutra_service.app.workloads import choose
 from lutra_service.db import migrate
 from lutra_service.db.schema import records
 from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.schema.recommendation import Measurement, Recommendation, Request
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.processes import WorkerProcess, local_worker
 from lutra_service.workers.protocol import Limits
@@ -268,19 +269,15 @@ def _session(id_: str, database: str) -> records.Session:
     )
 
 
-def _confirmed(id_: str, database: str, session: str) -> records.Recommendation:
-    return records.Recommendation(
+def _confirmed(id_: str, database: str, session: str) -> Recommendation:
+    return Recommendation(
         id=id_,
         database_id=database,
         session_id=session,
         kind=RecommendationKind.SEARCH,
         state=RecommendationState.CONFIRMED,
-        key=id_,
-        seed=1,
-        package_version="0",
-        before={},
-        created_at=NOW,
-        measured={"objective": 1.0},
+        request=Request(id_, 1, "0", {}, NOW),
+        measurement=Measurement({"objective": 1.0}),
     )
 
 

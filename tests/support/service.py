@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -313,11 +314,25 @@ def look(service: Service, made: Document) -> Document:
 
 def some_minutes_later(service: Service, made: Document, minutes: int = 5) -> None:
     """As if all that happened to this recommendation had happened so long ago."""
-    row = service.store.read(lambda u: u.recommendations.get(made["id"]))
-    moments = {n: getattr(row, n) for n in ("handed_out_at", "withdrawn_at", "expires_at")}
-    earlier = {n: at - timedelta(minutes=minutes) for n, at in moments.items() if at is not None}
-    if earlier:
-        service.store.write(lambda u: u.recommendations.change(row.id, **earlier))
+    row, passed = service.store.read(lambda u: u.recommendations.get(made["id"])), timedelta(minutes=minutes)
+    parts = {"decision": ("expires_at",), "delivery": ("handed_out_at", "withdrawn_at")}
+    known = [(getattr(row, part), name) for part, names in parts.items() for name in names]
+    moments = {name: getattr(part, name) for part, name in known if part is not None}
+    happened(service, row.id, **{name: at - passed for name, at in moments.items() if at is not None})
+
+
+def happened(service: Service, id_: str, **moments: datetime) -> None:
+    """As if these moments of a recommendation had been others, each in the part that it belongs to."""
+
+    def rewrite(unit: UnitOfWork) -> None:
+        row = unit.recommendations.get(id_)
+        for name in ("request", "decision", "delivery"):
+            part = getattr(row, name)
+            own = {n: at for n, at in moments.items() if hasattr(part, n)}
+            if own:
+                unit.recommendations.change(id_, **{name: replace(part, **own)})
+
+    service.store.write(rewrite)
 
 
 def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:

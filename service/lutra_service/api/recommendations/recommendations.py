@@ -30,7 +30,7 @@ from lutra_service.app.access.tokens import Principal
 from lutra_service.app.tuning.decide import decisions
 from lutra_service.app.tuning.propose import request
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.store import Store, UnitOfWork
 
 

@@ -12,7 +12,7 @@ from lutra_service.app.tuning.propose.what_if import ForLoad, NotKnown, WhatIf
 from lutra_service.app.tuning.record import trial_record
 from lutra_service.common import serialize
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.recommendation import Decision, Delivery, Measurement, Proposal, Recommendation, Request
 from lutra_service.db.store import UnitOfWork
 
 
@@ -20,78 +20,97 @@ def shown(unit: UnitOfWork, record: Recommendation) -> RecommendationAnswer:
     """With why it waits, where it does, and the name of who decided."""
     return RecommendationAnswer.model_validate(
         {
-            **_asked(record),
-            **_proposed(unit, record),
-            **_became(unit, record),
+            "id": record.id,
+            "database": record.database_id,
+            "session": record.session_id,
+            "parent": record.parent_id,
+            "trial": record.trial,
+            "kind": record.kind,
+            "state": record.state,
+            **_asked(record.request),
+            **proposed(record.proposal),
+            "leans_on": provenance.leans_on(unit, record),
+            "warnings": _warnings(record),
+            **_decided(unit, record.decision),
+            **_delivered(record.delivery),
+            **measured(record.measurement),
+            "confirmed_at": record.confirmed_at,
+            "undone_by": record.undone_by,
+            "ended_at": record.ended_at,
+            "failed": trial_record.failure(record),
+            "failure": record.failure and record.failure.to_dict(),
+            "error": withdrawal.error(record),
+            "waits": directives.waits(unit, record),
         }
     )
 
 
-def _asked(record: Recommendation) -> Document:
+def _asked(request: Request) -> Document:
     return {
-        "id": record.id,
-        "database": record.database_id,
-        "session": record.session_id,
-        "parent": record.parent_id,
-        "trial": record.trial,
-        "kind": record.kind,
-        "origin": record.origin,
-        "state": record.state,
-        "before": record.before,
-        "seed": record.seed,
-        "key": record.key,
-        "package_version": record.package_version,
-        "model": record.model_version,
-        "created_at": record.created_at,
+        "before": request.before,
+        "seed": request.seed,
+        "key": request.key,
+        "package_version": request.package_version,
+        "model": request.model_version,
+        "created_at": request.created_at,
     }
 
 
-def _proposed(unit: UnitOfWork, record: Recommendation) -> Document:
+def proposed(proposal: Proposal | None) -> Document:
+    """Of an imported trial, which nobody proposed, only the configuration is known."""
+    known = proposal if proposal is not None and proposal.proposed_at is not None else None
     return {
-        "configuration": record.configuration,
-        "changes": record.changes,
-        "reasons": record.reasons,
-        "predictions": record.predictions or {},
-        "curve": record.curve or [],
-        "shortened_from": record.shortened_from,
-        "must_reach": record.must_reach,
-        "leans_on": provenance.leans_on(unit, record),
-        "looked_at": record.looked_at,
-        "memory": record.memory,
-        "restart_needed": record.restart_needed,
-        "warnings": _warnings(record),
-        "proposed_at": record.proposed_at,
+        "origin": proposal and proposal.origin,
+        "configuration": proposal and proposal.configuration,
+        "changes": known and known.changes,
+        "reasons": known and known.reasons,
+        "predictions": known.predictions if known else {},
+        "curve": known.curve if known else [],
+        "shortened_from": known and known.shortened_from,
+        "must_reach": known and known.must_reach,
+        "looked_at": known and known.looked_at,
+        "memory": known and known.memory,
+        "restart_needed": known and known.restart_needed,
+        "proposed_at": known and known.proposed_at,
     }
 
 
 def _warnings(record: Recommendation) -> list[str] | None:
     """What a past decision had to know is told no longer, but for what lasts."""
-    warnings = record.warnings
-    return warnings if record.state in withdrawal.OPEN else warnings and change_set.lasting(warnings)
+    if record.proposal is None or record.proposal.proposed_at is None:
+        return None
+    warnings = record.proposal.warnings
+    return warnings if record.state in withdrawal.OPEN else change_set.lasting(warnings)
 
 
-def _became(unit: UnitOfWork, record: Recommendation) -> Document:
+def _decided(unit: UnitOfWork, decision: Decision | None) -> Document:
+    by = decision and decision.decided_by
     return {
-        "outcome": record.outcome and record.outcome.shown,
-        "measured": record.measured,
-        "ended_early": record.ended_early,
-        "judgement": record.judgement and record.judgement.to_dict(),
-        "failed": trial_record.failure(record),
-        "failure": record.failure and record.failure.to_dict(),
-        "error": withdrawal.error(record),
-        "reason": record.reason,
-        "waits": directives.waits(unit, record),
-        "decided_at": record.decided_at,
-        "decided_by": record.decided_by,
-        "decided_by_name": record.decided_by and audit.named(unit, record.decided_by),
-        "applied_at": record.applied_at,
-        "confirmed_at": record.confirmed_at,
-        "expires_at": record.expires_at,
-        "ended_at": record.ended_at,
-        "undone_by": record.undone_by,
-        "handed_out_at": record.handed_out_at,
-        "withdrawn_at": record.withdrawn_at,
-        "withdrawn_by": record.withdrawn_by,
+        "decided_at": decision and decision.decided_at,
+        "decided_by": by,
+        "decided_by_name": by and audit.named(unit, by),
+        "expires_at": decision and decision.expires_at,
+        "reason": decision and decision.reason,
+    }
+
+
+def _delivered(delivery: Delivery | None) -> Document:
+    outcome = delivery and delivery.outcome
+    return {
+        "handed_out_at": delivery and delivery.handed_out_at,
+        "applied_at": delivery and delivery.applied_at,
+        "outcome": outcome and outcome.shown,
+        "withdrawn_at": delivery and delivery.withdrawn_at,
+        "withdrawn_by": delivery and delivery.withdrawn_by,
+    }
+
+
+def measured(measurement: Measurement | None) -> Document:
+    judgement = measurement and measurement.judgement
+    return {
+        "measured": measurement and measurement.measured,
+        "ended_early": measurement and measurement.ended_early,
+        "judgement": judgement and judgement.to_dict(),
     }
 
 

@@ -8,13 +8,14 @@ from lutra_models.scores import Comparison
 from lutra_models.verification import Finalist, Gain, gains, gains_by_load, verdict
 
 from lutra_service.api.databases.views import event
+from lutra_service.api.recommendations import views as recommendations
 from lutra_service.api.sessions.schemas import FinalistAnswer, SessionAnswer, TrialAnswer, VerificationAnswer
 from lutra_service.app.tuning.record import trial_record
 from lutra_service.app.tuning.record.verification import Verification
 from lutra_service.app.tuning.session.progress import Progress
 from lutra_service.app.workloads import benefit
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
 
 
 def session(progress: Progress) -> SessionAnswer:
@@ -116,21 +117,22 @@ def _gain(gain: Gain) -> Document:
 
 
 def trial(record: Recommendation) -> TrialAnswer:
+    proposed, measured = recommendations.proposed(record.proposal), recommendations.measured(record.measurement)
     return TrialAnswer.model_validate(
         {
             "trial": record.trial,
             "recommendation": record.id,
             "state": record.state,
-            "origin": record.origin,
-            "configuration": record.configuration,
-            "changes": record.changes,
-            "reasons": record.reasons,
-            "predictions": record.predictions or {},
-            "curve": record.curve or [],
-            "measured": record.measured,
-            "ended_early": record.ended_early,
+            "origin": proposed["origin"],
+            "configuration": proposed["configuration"],
+            "changes": proposed["changes"],
+            "reasons": proposed["reasons"],
+            "predictions": proposed["predictions"],
+            "curve": proposed["curve"],
+            "measured": measured["measured"],
+            "ended_early": measured["ended_early"],
             "spent_s": trial_record.spent_s(record),
             "failed": trial_record.failure(record),
-            "memory": record.memory,
+            "memory": proposed["memory"],
         }
     )

@@ -16,7 +16,8 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.common.actor import AUTOMATIC, SERVICE, Actor, current_actor
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import AuditEntry, Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import AuditEntry
 from lutra_service.db.schema.transitions import Transition
 from lutra_service.db.store import UnitOfWork
 
@@ -137,7 +138,7 @@ def party(by: str | None) -> Party:
 def moved(row: Recommendation, back: bool = False) -> dict[str, list[str]]:
     """By setting its value before and after, as people write them; the other way `back`, where it is undone."""
     ends = ("after_text", "before_text") if back else ("before_text", "after_text")
-    return {c["setting"]: [c[end] for end in ends] for c in row.changes or ()}
+    return {c["setting"]: [c[end] for end in ends] for c in row.changes}
 
 
 def in_words(moves: Mapping[str, Sequence[str]]) -> str:

@@ -15,7 +15,8 @@ from lutra_models.symptoms import listed as listing
 from lutra_models.symptoms.listed import Acceptance, Episode
 
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.db.schema.records import StoredReport, net_changes
+from lutra_service.db.schema.recommendation import net_changes
+from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork
 
 MOST_WINDOWS = 2000

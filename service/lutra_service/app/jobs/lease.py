@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +20,8 @@ from lutra_service.app.tuning.propose import answers
 from lutra_service.app.workloads import lessons
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import PendingJob, Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import PendingJob, Session
 from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
@@ -27,9 +29,9 @@ log = logging.getLogger(__name__)
 
 def takes_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool:
     """Whether the recommendation, still `computing`, is now computed by the version before the one that it names."""
-    if row.model_version is None:
+    if row.request.model_version is None:
         return False
-    version = unit.models.get(row.model_version)
+    version = unit.models.get(row.request.model_version)
     if not version.packages:
         return False
     told = version.id, version.name, row.id, failure.text
@@ -37,7 +39,8 @@ def takes_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool:
     before = next(serving.able(unit, version, after=version))
     request = unit.requests.get(row.id)
     unit.requests.put(row.id, {**request.payload, **serving.asked_of(before)})
-    unit.recommendations.change(row.id, model_version=before.version.id, attempts=0, lease_until=None)
+    asked = replace(row.request, model_version=before.version.id)
+    unit.recommendations.change(row.id, request=asked, attempts=0, lease_until=None)
     return True
 
 

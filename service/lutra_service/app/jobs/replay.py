@@ -12,7 +12,7 @@ from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 
-ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must_reach", "looked_at")
+ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must_reach", "looked_at", "configuration")
 
 
 def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
@@ -22,14 +22,14 @@ def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
     the request went with its age, and MissingExtension where its model version needs a package that is gone.
     """
     recommendation = unit.recommendations.get(id_)
+    asked, proposal = recommendation.request, recommendation.proposal
     computed = recommendation.kind in COMPUTED and recommendation.parent_id is None
-    if not computed or recommendation.proposed_at is None:
+    if not computed or proposal is None or proposal.proposed_at is None:
         raise IllegalTransition(f"{id_} is {recommendation.kind}, {recommendation.state}: nothing was computed for it")
-    if recommendation.package_version != __version__:
-        raise IllegalTransition(f"{id_} was computed by {recommendation.package_version}, this is {__version__}")
-    if recommendation.model_version is not None:
-        require_whole(unit.models.get(recommendation.model_version))
+    if asked.package_version != __version__:
+        raise IllegalTransition(f"{id_} was computed by {asked.package_version}, this is {__version__}")
+    if asked.model_version is not None:
+        require_whole(unit.models.get(asked.model_version))
     if unit.requests.find(id_) is None:
         raise NotFound(f"the input of {id_} is no longer stored: it is older than the retention")
-    answered = {name: getattr(recommendation, name) for name in ANSWERED}
-    return job(unit, id_), {**answered, "configuration": recommendation.configuration}
+    return job(unit, id_), {name: getattr(proposal, name) for name in ANSWERED}

@@ -21,7 +21,8 @@ from lutra_service.app.model_versions.serving import former, packages_of, requir
 from lutra_service.app.model_versions.suite import suite_of
 from lutra_service.common.actor import SERVICE, current_actor
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import ModelJob, ModelVersion, Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import ModelJob, ModelVersion
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers.maker import MakesWorker
 from lutra_service.workers.protocol import WorkerLost
@@ -187,7 +188,7 @@ def _changed(unit: UnitOfWork, action: Action, before: ModelVersion, after: Mode
 
 def begin_shadows(unit: UnitOfWork, recommendation: Recommendation) -> None:
     """Let every candidate in the shadow predict what `recommendation`, just proposed, was predicted to give."""
-    if not recommendation.predictions:
+    if recommendation.proposal is None or not recommendation.proposal.predictions:
         return
     for version in unit.models.shadows():
         job = ModelJob(

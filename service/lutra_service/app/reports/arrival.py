@@ -28,7 +28,8 @@ from lutra_service.app.tuning.steps.facts import (
 )
 from lutra_service.common.documents import Document
 from lutra_service.common.limits import SETTINGS_BYTES
-from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Database, Session, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 
@@ -97,7 +98,7 @@ def _measured(unit: UnitOfWork, database: Database, report: Report) -> Recommend
         found = unit.recommendations.find(report.measures)
         if found is None or found.database_id != database.id:
             raise InvalidReport(f"measures names {report.measures!r}, which is not a directive of {database.id}")
-        if report.ended_early is not None and found.must_reach is None:
+        if report.ended_early is not None and (found.proposal is None or found.proposal.must_reach is None):
             raise InvalidReport(f"ended_early: the window of {found.id} should have been measured to its end")
         _verify_bound(unit, found, report)
         return found
@@ -128,7 +129,7 @@ def stored(unit: UnitOfWork, arrival: Arrival) -> StoredReport:
     configuration = arrival.configuration
     if report.measures is not None and measured is not None and report.failure is not None:
         # What failed is what was asked for; what is active by now may be what stood before it.
-        configuration = {**(configuration or {}), **(measured.configuration or {})}
+        configuration = {**(configuration or {}), **measured.configuration}
     return StoredReport(
         **row(report, arrival.database.id, configuration, unit.now),
         session_id=arrival.session.id if arrival.session else None,

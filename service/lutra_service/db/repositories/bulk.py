@@ -22,10 +22,10 @@ from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, Repor
 Key = tuple[str, str]
 """A database's id, and the hash of settings that it reported."""
 
-_DATABASES = cast(SqlTable, DatabaseRow.__table__)
-_RECOMMENDATIONS = cast(SqlTable, RecommendationRow.__table__)
-_REPORTS = cast(SqlTable, ReportRow.__table__)
-_SESSIONS = cast(SqlTable, SessionRow.__table__)
+_DATABASES = DatabaseRow.__table__
+_RECOMMENDATIONS = RecommendationRow.__table__
+_REPORTS = ReportRow.__table__
+_SESSIONS = SessionRow.__table__
 _SETTINGS = cast(SqlTable, SettingsRow.__table__)
 
 # Of pairs SQLite would look at every row; two lists it looks up, and what they find besides is passed over.

@@ -9,16 +9,16 @@ from sqlalchemy import select
 
 from lutra_service.db.repositories.packed import pack, unpack
 from lutra_service.db.repositories.repository import Repository
-from lutra_service.db.schema.records import Request, Snapshot
+from lutra_service.db.schema.records import Snapshot, StoredRequest
 from lutra_service.db.schema.tables import RecommendationRow, RequestRow, SnapshotRow
 
 
-class Requests(Repository[Request]):
+class Requests(Repository[StoredRequest]):
     row = RequestRow
-    record = Request
+    record = StoredRequest
     noun = "stored request of recommendation"
 
-    def find(self, id_: str) -> Request | None:
+    def find(self, id_: str) -> StoredRequest | None:
         found = self._one(self.table.c.recommendation_id == id_)
         return found and replace(found, payload=unpack(found.payload))
 
@@ -26,10 +26,10 @@ class Requests(Repository[Request]):
         """In place of the computation's previous input."""
         self._update(self.table.c.recommendation_id == id_, payload=_packed(payload))
 
-    def _values(self, record: Request) -> dict[str, Any]:
+    def _values(self, record: StoredRequest) -> dict[str, Any]:
         return {**super()._values(record), "payload": _packed(record.payload)}
 
-    def _database_of(self, record: Request) -> str:
+    def _database_of(self, record: StoredRequest) -> str:
         c = RecommendationRow.__table__.c
         found = self._db.execute(select(c.database_id).where(c.id == record.recommendation_id))
         return str(found.scalar_one())

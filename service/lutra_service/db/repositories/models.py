@@ -44,9 +44,6 @@ class Models(Repository[ModelVersion]):
         c = self.table.c
         return self._many(select(self.table).where(c.state == ModelState.CANDIDATE, c.shadow).order_by(c.id))
 
-    def _as_record(self, row: Any) -> ModelVersion:
-        return ModelVersion(**{**row, "state": ModelState(row["state"])})
-
 
 class ModelJobs(Repository[ModelJob]):
     row = ModelJobRow

@@ -6,18 +6,17 @@ The documents of a row stay text: an export of a hundred thousand of them passes
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import Select, Text, and_, func, or_, select
-from sqlalchemy import Table as SqlTable
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 
 from lutra_service.db.schema.records import Observed, Selection
 from lutra_service.db.schema.tables import DatabaseRow, ReportRow
 
-_REPORTS = cast(SqlTable, ReportRow.__table__)
-_DATABASES = cast(SqlTable, DatabaseRow.__table__)
+_REPORTS = ReportRow.__table__
+_DATABASES = DatabaseRow.__table__
 _C = _REPORTS.c
 FETCHED = 50
 """Rows that the database hands over at once."""

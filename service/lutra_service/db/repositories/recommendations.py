@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 
 from lutra_models.digest import fingerprint
 from lutra_models.errors import Failure
-from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, advance_recommendation, has_come
 from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState, advance_recommendation, has_come
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.serial import turned_down_from_dict, turned_down_to_dict
 from sqlalchemy import and_, exists, func, or_, select
 
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
-from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
-from lutra_service.db.schema.records import PendingJob, Recommendation
+from lutra_service.db.schema.recommendation import Delivery, Parts, Recommendation
+from lutra_service.db.schema.records import PendingJob
 from lutra_service.db.schema.tables import RecommendationRow
 from lutra_service.db.schema.transitions import Declined, Transition
 
@@ -38,34 +37,11 @@ def digest_of(configuration: Mapping[str, Any]) -> str:
     return fingerprint(whole)
 
 
-TYPED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "kind": (str, RecommendationKind),
-    "state": (str, RecommendationState),
-    "origin": (str, Origin),
-    "outcome": (attrgetter("document"), ChangeOutcome),
-    "failure": (Failure.to_dict, Failure.from_dict),
-    "turned_down": (turned_down_to_dict, turned_down_from_dict),
-    "judgement": (Judged.to_dict, Judged.from_dict),
-}
-"""By column, how its value is written, and read."""
-
-
-def _as_stored(values: dict[str, Any]) -> dict[str, Any]:
-    given = {name: value for name, value in values.items() if name in TYPED and value is not None}
-    stored = {**values, **{name: TYPED[name][0](value) for name, value in given.items()}}
-    if (configuration := values.get("configuration")) is not None:
-        stored["digest"] = digest_of(configuration)
-    return stored
-
-
 class Recommendations(Repository[Recommendation]):
     row = RecommendationRow
     record = Recommendation
     noun = "recommendation"
     reserve = 32 << 10
-
-    def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
-        return super().change(id_, *conditions, **_as_stored(values))
 
     def listed(
         self,
@@ -88,7 +64,7 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(self.table.c.session_id == session_id).order_by(self.table.c.id))
 
     def outlined(self, session_id: str) -> list[Recommendation]:
-        """The same without what is only shown to people (OUTLINED): a session may have a thousand."""
+        """The same, with nothing in what is only shown to people (OUTLINED): a session may have a thousand."""
         columns = [c for c in self.table.c if c.name not in OUTLINED]
         found = self._db.execute(
             select(*columns).where(self.table.c.session_id == session_id).order_by(self.table.c.id)
@@ -140,7 +116,7 @@ class Recommendations(Repository[Recommendation]):
         c = self.table.c
         active = (c.database_id == database_id, c.state.in_((State.APPLIED, State.CONFIRMED)))
         newest = self.page(*active, c.applied_at.is_not(None), limit=limit, newest_first=True)
-        return sorted((r for r in newest if r.changes), key=lambda r: r.applied_at or r.created_at)
+        return sorted((r for r in newest if r.changes), key=lambda r: r.applied_at or r.request.created_at)
 
     @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:
@@ -167,30 +143,39 @@ class Recommendations(Repository[Recommendation]):
         told: str = "",
         failure: Failure | None = None,
         declined: Declined | None = None,
-        **values: Any,
+        **parts: Unpack[Parts],
     ) -> None:
-        """Lead it to state `to`: the only way in which its state changes. `values` are columns that change with it.
+        """Lead it to state `to`: the only way in which its state changes. `parts` are written with it.
 
         Raises IllegalTransition if its state does not lead there, and RowMoved if that is its state no longer.
         """
         state, now = advance_recommendation(row.state, to), self._news.now
-        values["ended_at"] = now if has_come(state, False, "ended") else None
+        if state == State.REVERTED:
+            delivery = parts.get("delivery") or row.delivery or Delivery()
+            outcome = delivery.outcome or ChangeOutcome.taken_back(now)
+            parts["delivery"] = replace(delivery, outcome=outcome.undone_by(by))
+        values: dict[str, Any] = {"state": state, "ended_at": now if has_come(state, False, "ended") else None, **parts}
         if failure is not None:
             values["failure"] = failure
-        if state == State.REVERTED:
-            known = values.get("outcome") or row.outcome or ChangeOutcome.taken_back(now)
-            values["outcome"] = known.undone_by(by)
-        if not self.change(row.id, self.table.c.state == row.state, state=state, **values):
+        if not self.change(row.id, self.table.c.state == row.state, **values):
             raise RowMoved(f"{row.id} changed meanwhile; read it again")
         self._tell(Transition(row, row.state, state, by, why, told, failure, declined))
 
     def stay(
-        self, row: Recommendation, by: str, why: str = "", *, declined: Declined | None = None, **values: Any
+        self,
+        row: Recommendation,
+        by: str,
+        why: str = "",
+        *,
+        failure: Failure | None = None,
+        declined: Declined | None = None,
+        **parts: Unpack[Parts],
     ) -> None:
         """Add an event to one that keeps its state: that it is withdrawn in its agent's hands, or who had it undone."""
+        values: dict[str, Any] = {**parts} if failure is None else {"failure": failure, **parts}
         if values:
             self.change(row.id, **values)
-        self._tell(Transition(row, row.state, row.state, by, why, failure=values.get("failure"), declined=declined))
+        self._tell(Transition(row, row.state, row.state, by, why, failure=failure, declined=declined))
 
     def _tell(self, transition: Transition) -> None:
         self._news.note(transition.row.database_id, transition.row.session_id)
@@ -286,9 +271,11 @@ class Recommendations(Repository[Recommendation]):
         of_it = (c.database_id == recommendation.database_id, c.kind == Kind.ROLLBACK, c.parent_id == recommendation.id)
         return self._many(select(self.table).where(*of_it).order_by(c.id))
 
-    def _values(self, record: Recommendation) -> dict[str, Any]:
-        return _as_stored({**super()._values(record), **{name: getattr(record, name) for name in TYPED}})
-
-    def _as_record(self, row: Mapping[Any, Any]) -> Recommendation:
-        found = {name: value for name in TYPED if (value := row.get(name)) is not None}
-        return Recommendation(**{**row, **{name: TYPED[name][1](value) for name, value in found.items()}})
+    def _stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """With the columns that follow from others, by which rows are found."""
+        stored = super()._stored(values)
+        if "configuration" in stored:
+            stored["digest"] = (configuration := stored["configuration"]) and digest_of(configuration)
+        if "turned_down" in stored:
+            stored["turned_down_at"] = (declined := stored["turned_down"]) and datetime.fromisoformat(declined["at"])
+        return stored

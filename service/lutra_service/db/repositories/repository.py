@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
@@ -14,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from lutra_service.db.repositories.ledger import Ledger
 from lutra_service.db.schema.news import News
+from lutra_service.db.schema.rows import Rows, rows_of
 from lutra_service.db.schema.tables import Table
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ class Repository(Generic[R]):
         return cast(SqlTable, self.row.__table__)
 
     @property
+    def rows(self) -> Rows[R]:
+        """How its records are stored."""
+        return rows_of(self.record)
+
+    @property
     def read_before(self) -> dict[Any, Any]:
         """The rows of the table that this transaction has read."""
         known: dict[str, dict[Any, Any]] = self._db.info.setdefault(REMEMBERED, {})
@@ -100,8 +105,8 @@ class Repository(Generic[R]):
         return found
 
     def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
-        """Set `values` on the row where every condition still holds; whether it did."""
-        changed = self._update(self.table.c.id == id_, *conditions, **values) == 1
+        """Set `values`, fields of the record, on the row where every condition still holds; whether it did."""
+        changed = self._update(self.table.c.id == id_, *conditions, **self._stored(values)) == 1
         if changed:
             self._news.note(id_)
         return changed
@@ -116,11 +121,15 @@ class Repository(Generic[R]):
 
     def _values(self, record: R) -> dict[str, Any]:
         """The row as it is stored."""
-        return asdict(record)
+        return self._stored(self.rows.fields(record))
+
+    def _stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of these fields."""
+        return self.rows.written(values)
 
     def _as_record(self, row: Mapping[Any, Any]) -> R:
         """The row as a record."""
-        return self.record(**row)
+        return self.rows.read(row)
 
     def _database_of(self, record: R) -> str | None:
         """Whose quota the row counts against; None for what belongs to no database."""

@@ -33,15 +33,15 @@ BATCH = 500
 Group = Mapping[str, Any]
 """Values of GROUPED: the windows that have them in common say one thing, over and over."""
 
-_DATABASES = cast(SqlTable, DatabaseRow.__table__).c
-_REPORTS = cast(SqlTable, ReportRow.__table__).c
-_RECOMMENDATIONS = cast(SqlTable, RecommendationRow.__table__).c
-_SESSIONS = cast(SqlTable, SessionRow.__table__).c
-_EVENTS = cast(SqlTable, EventRow.__table__).c
-_FINDINGS = cast(SqlTable, FindingRow.__table__).c
-_ACCEPTED = cast(SqlTable, AcceptedRow.__table__).c
-_SNAPSHOTS = cast(SqlTable, SnapshotRow.__table__).c
-_WORKLOADS = cast(SqlTable, WorkloadRow.__table__).c
+_DATABASES = DatabaseRow.__table__.c
+_REPORTS = ReportRow.__table__.c
+_RECOMMENDATIONS = RecommendationRow.__table__.c
+_SESSIONS = SessionRow.__table__.c
+_EVENTS = EventRow.__table__.c
+_FINDINGS = FindingRow.__table__.c
+_ACCEPTED = AcceptedRow.__table__.c
+_SNAPSHOTS = SnapshotRow.__table__.c
+_WORKLOADS = WorkloadRow.__table__.c
 _SETTINGS = cast(SqlTable, SettingsRow.__table__).c
 GROUPED = (
     _REPORTS.database_id,
@@ -133,7 +133,7 @@ class RetentionRepository:
         asked = select(_RECOMMENDATIONS.id).where(
             _RECOMMENDATIONS.state != State.COMPUTING, _RECOMMENDATIONS.created_at < before
         )
-        ids = cast(SqlTable, RequestRow.__table__).c.recommendation_id
+        ids = RequestRow.__table__.c.recommendation_id
         return self._delete(ids, self._found(select(ids).where(ids.in_(asked)).limit(BATCH)))
 
     def delete_surplus_recommendations(self, database_id: str, before: datetime, keep: int) -> int:
@@ -148,7 +148,7 @@ class RetentionRepository:
         self._delete(_REPORTS.recommendation_id, ids)
         self._unname(_EVENTS.recommendation_id, ids)
         for row in (RequestRow, ModelJobRow):
-            self._delete(cast(SqlTable, row.__table__).c.recommendation_id, ids)
+            self._delete(row.__table__.c.recommendation_id, ids)
         return self._delete(c.id, ids)
 
     def delete_surplus_sessions(self, database_id: str, before: datetime, keep: int) -> int:
@@ -173,8 +173,8 @@ class RetentionRepository:
         alone: they go with those.
         """
         asked = select(_RECOMMENDATIONS.id).where(_RECOMMENDATIONS.database_id == database_id)
-        requests, jobs = (cast(SqlTable, row.__table__).c.recommendation_id for row in (RequestRow, ModelJobRow))
-        tokens, answers = (cast(SqlTable, row.__table__).c for row in (TokenRow, IdempotencyRow))
+        requests, jobs = (row.__table__.c.recommendation_id for row in (RequestRow, ModelJobRow))
+        tokens, answers = (row.__table__.c for row in (TokenRow, IdempotencyRow))
         rows = sum(self._deleted(delete(cast(Any, key).table).where(key.in_(asked))) for key in (requests, jobs))
         named = self._named_snapshots()
         mine = self._found(select(_SNAPSHOTS.id).where(_SNAPSHOTS.database_id == database_id))
@@ -192,13 +192,13 @@ class RetentionRepository:
         return rows + self._deleted(delete(DatabaseRow).where(_DATABASES.id == database_id))
 
     def delete_answers(self, before: datetime) -> int:
-        return self._deleted(delete(IdempotencyRow).where(IdempotencyRow.created_at < before))
+        return self._deleted(delete(IdempotencyRow).where(IdempotencyRow.__table__.c.created_at < before))
 
     def _surplus(self, found: Any, newest: ColumnElement[Any], keep: int) -> list[Any]:
         return self._found(found.order_by(newest.desc()).offset(keep).limit(BATCH))
 
     def _named_snapshots(self) -> set[str]:
-        past = self._db.execute(select(RequestRow.payload["past"])).scalars()
+        past = self._db.execute(select(RequestRow.__table__.c.payload["past"])).scalars()
         return {id_ for ids in past for id_ in ids or ()}
 
     def _found(self, statement: Any) -> list[Any]:

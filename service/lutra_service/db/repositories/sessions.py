@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-from lutra_models.aims import Aim
 from lutra_models.errors import LONGEST_MESSAGE
-from lutra_models.identity import Identity
 from lutra_models.lifecycle import OPEN_SESSIONS, SessionState, advance_session
-from lutra_models.metrics import Limit, Objective
 from sqlalchemy import func, select
 
 from lutra_service.common.actor import SERVICE
-from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
-from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.repositories.repository import Repository, RowMoved, remembered
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Session
 from lutra_service.db.schema.tables import RecommendationRow, SessionRow
 from lutra_service.db.schema.transitions import SessionTransition
 
@@ -49,11 +45,6 @@ class Sessions(Repository[Session]):
         )
         return [str(id_) for id_ in self._db.execute(enough).scalars()]
 
-    def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
-        if isinstance(identity := values.get("identity"), Identity):
-            values["identity"] = asdict(identity)
-        return super().change(id_, *conditions, **values)
-
     def add(self, record: Session, by: str = SERVICE) -> Session:
         super().add(record)
         self._news.facts.append(SessionTransition(record, None, record.state, by))
@@ -73,25 +64,3 @@ class Sessions(Repository[Session]):
 
     def bind_p99(self, id_: str, source: str, of: str) -> bool:
         return self.change(id_, self.table.c.p99_source.is_(None), p99_source=source, p99_of=of)
-
-    def _values(self, record: Session) -> dict[str, Any]:
-        row = super()._values(record)
-        objective = row.pop("objective")
-        return {
-            **row,
-            "objective_metric": objective["metric"],
-            "objective_goal": objective["goal"],
-            "limits": list(row["limits"]),
-            "aim": record.aim and record.aim.to_dict(),
-        }
-
-    def _as_record(self, row: Mapping[Any, Any]) -> Session:
-        columns = dict(row)
-        objective = Objective(columns.pop("objective_metric"), columns.pop("objective_goal"))
-        typed = {
-            "state": SessionState(row["state"]),
-            "limits": tuple(Limit(**limit) for limit in row["limits"]),
-            "identity": Identity(**row["identity"]) if row["identity"] else None,
-            "aim": Aim.from_dict(row["aim"]) if row["aim"] else None,
-        }
-        return Session(objective=objective, **{**columns, **typed})

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from lutra_models.lifecycle import RecommendationState as State
 from sqlalchemy import ColumnElement, and_, false, func, null, or_, select
-from sqlalchemy import Table as SqlTable
 
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.packed import pack, unpack
@@ -18,8 +17,8 @@ from lutra_service.db.schema.policy import DEFAULT_PAST, SHARED
 from lutra_service.db.schema.records import Database, Workload
 from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, SnapshotRow, WorkloadRow
 
-_C = cast(SqlTable, WorkloadRow.__table__).c
-_SNAPSHOTS = cast(SqlTable, SnapshotRow.__table__).c
+_C = WorkloadRow.__table__.c
+_SNAPSHOTS = SnapshotRow.__table__.c
 LOOKED_AT = (
     *(_C.id, _C.engine, _C.metric, _C.database_id, _C.session_id, _C.observations),
     *(_C.snapshot_id, _C.merged_into, _C.taught.is_not(None).label("is_taught")),
@@ -81,14 +80,14 @@ class Workloads(Repository[Workload]):
 
     def owners(self, database: Database, among: Collection[str] | None = None) -> list[str]:
         """The other databases that share with `database` what was learned: the stricter of the two policies counts."""
-        c = cast(SqlTable, DatabaseRow.__table__).c
+        c = DatabaseRow.__table__.c
         others = select(c.id).where(c.engine == database.engine, c.id != database.id, _shared_with(database))
         asked = others if among is None else others.where(c.id.in_(among))
         return list(self._db.execute(asked).scalars())
 
     def measured(self, session_ids: Collection[str], least: int) -> set[str]:
         """Those of the sessions that have at least that many confirmed readings."""
-        c = cast(SqlTable, RecommendationRow.__table__).c
+        c = RecommendationRow.__table__.c
         # Counted by a filter: given the state as a condition, SQLite reads every session's confirmed recommendations.
         read = func.count().filter(c.state == State.CONFIRMED, c.measured.is_not(None))
         enough = select(c.session_id).where(c.session_id.in_(session_ids)).group_by(c.session_id).having(read >= least)
@@ -172,6 +171,7 @@ def _shared_with(database: Database) -> ColumnElement[bool]:
     own = database.past
     if own == "none":
         return false()
-    theirs = func.coalesce(DatabaseRow.policy[SHARED].as_string(), DEFAULT_PAST)
-    alike = and_(DatabaseRow.label.is_not_distinct_from(database.label), theirs != "none")
+    c = DatabaseRow.__table__.c
+    theirs = func.coalesce(c.policy[SHARED].as_string(), DEFAULT_PAST)
+    alike = and_(c.label.is_not_distinct_from(database.label), theirs != "none")
     return alike if own == "label" else or_(theirs == "all", alike)

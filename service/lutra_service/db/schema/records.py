@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 from lutra_models.aims import Aim
-from lutra_models.errors import Failure
-from lutra_models.evidence import Change, TurnedDown
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
-from lutra_models.knobs import Value
-from lutra_models.lifecycle import ModelState, Origin, RecommendationKind, RecommendationState, SessionState
+from lutra_models.lifecycle import ModelState, SessionState
 from lutra_models.metrics import Limit, Objective
 from lutra_models.server import Policy, Role
 from lutra_models.symptoms import Kind
 from lutra_models.wire import Rules
+from sqlalchemy import false
 
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.judged import Judged
-from lutra_service.db.schema.outcome import ChangeOutcome
+from lutra_service.db.schema.columns import Id, OfDatabase, OfRecommendation, OfSession, Stored
 from lutra_service.db.schema.policy import Past, past_of, settings_policy
+from lutra_service.db.schema.recommendation import Recommendation
 
 
 @dataclass(frozen=True)
@@ -40,29 +38,29 @@ class AgentState:
 
 @dataclass(frozen=True)
 class Database:
-    id: str
-    name: str
-    engine: str
+    id: Id
+    name: Annotated[str, Stored(200, is_unique=True)]
+    engine: Annotated[str, Stored(40)]
     policy: Document
     created_at: datetime
-    engine_version: str | None = None
-    role: str | None = None
+    engine_version: Annotated[str, Stored(64)] | None = None
+    role: Annotated[str, Stored(20)] | None = None
     host: Document | None = None
     context: Document | None = None
     peak_connections: int = 0
-    settings_hash: str | None = None
+    settings_hash: Annotated[str, Stored(64)] | None = None
     agent_status: Document | None = None
     last_report_at: datetime | None = None
     last_window_end: datetime | None = None
-    identifier: str | None = None
+    identifier: Annotated[str, Stored(128)] | None = None
     guardrails: Document | None = None
     maintenance_windows: list[Document] | None = None
-    filled_bytes: int = 0
+    filled_bytes: Annotated[int, Stored(is_big=True, default="0")] = 0
     filled_at: datetime | None = None
-    reporter: str | None = None
-    reporter_sequence: int | None = None
-    label: str | None = None
-    rival: str | None = None
+    reporter: Annotated[str, Stored(129)] | None = None
+    reporter_sequence: Annotated[int, Stored(is_big=True)] | None = None
+    label: Annotated[str, Stored(200)] | None = None
+    rival: Annotated[str, Stored(1000)] | None = None
     rival_at: datetime | None = None
     retired_at: datetime | None = None
     counts: Document | None = None
@@ -108,11 +106,11 @@ class Database:
 
 @dataclass(frozen=True)
 class Token:
-    id: str
-    hash: str
-    name: str
+    id: Id
+    hash: Annotated[str, Stored(64, is_unique=True)]
+    name: Annotated[str, Stored(200)]
     scopes: list[str]
-    database_id: str | None
+    database_id: OfDatabase | None
     created_at: datetime
     revoked_at: datetime | None = None
     expires_at: datetime | None = None
@@ -121,35 +119,35 @@ class Token:
 
 @dataclass(frozen=True)
 class Session:
-    id: str
-    database_id: str
-    state: SessionState
+    id: Id
+    database_id: Annotated[str, Stored(of="databases.id", is_indexed=True)]
+    state: Annotated[SessionState, Stored(20)]
     objective: Objective
     limits: tuple[Limit, ...]
-    mode: Mode
-    approval: Approval
+    mode: Annotated[Mode, Stored(20)]
+    approval: Annotated[Approval, Stored(20)]
     max_trials: int
-    seed: int
+    seed: Annotated[int, Stored(is_big=True)]
     baseline: Document | None
     created_at: datetime
     verification_rounds: int
     exploration: int
-    p99_source: str | None = None
-    p99_of: str | None = None
-    message: str = ""
+    p99_source: Annotated[str, Stored(20)] | None = None
+    p99_of: Annotated[str, Stored(20)] | None = None
+    message: Annotated[str, Stored(1000)] = ""
     ended_at: datetime | None = None
     identity: Identity | None = None
     rebased_at: datetime | None = None
     resumed_at: datetime | None = None
-    opened_by_agent: bool = False
+    opened_by_agent: Annotated[bool, Stored(default=false())] = False
     max_changes: int | None = None
     aim: Aim | None = None
-    measured_under: str | None = None
+    measured_under: Annotated[str, Stored(1000)] | None = None
     settled: Document | None = None
 
     def is_about(self, made: Recommendation) -> bool:
         """Whether a recommendation says something of the server that the session is for now."""
-        return self.rebased_at is None or made.created_at >= self.rebased_at
+        return self.rebased_at is None or made.request.created_at >= self.rebased_at
 
     @property
     def judged(self) -> Objective:
@@ -163,83 +161,6 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Recommendation:
-    id: str
-    database_id: str
-    kind: RecommendationKind
-    state: RecommendationState
-    key: str
-    seed: int
-    package_version: str
-    before: Document
-    created_at: datetime
-    session_id: str | None = None
-    parent_id: str | None = None
-    trial: int | None = None
-    origin: Origin | None = None
-    configuration: Document | None = None
-    digest: str | None = None
-    predictions: Document | None = None
-    reasons: list[Document] | None = None
-    memory: Document | None = None
-    changes: list[Document] | None = None
-    restart_needed: bool | None = None
-    warnings: list[str] | None = None
-    outcome: ChangeOutcome | None = None
-    measured: Document | None = None
-    failure: Failure | None = None
-    lease_until: datetime | None = None
-    attempts: int = 0
-    proposed_at: datetime | None = None
-    decided_at: datetime | None = None
-    decided_by: str | None = None
-    applied_at: datetime | None = None
-    expires_at: datetime | None = None
-    ended_at: datetime | None = None
-    handed_out_at: datetime | None = None
-    handed_to: str | None = None
-    withdrawn_at: datetime | None = None
-    withdrawn_by: str | None = None
-    curve: list[Document] | None = None
-    shortened_from: Document | None = None
-    must_reach: float | None = None
-    ended_early: Document | None = None
-    looked_at: Document | None = None
-    reason: str | None = None
-    turned_down: TurnedDown | None = None
-    turned_down_at: datetime | None = None
-    model_version: str | None = None
-    judgement: Judged | None = None
-    leaned: Document | None = None
-
-    @property
-    def error(self) -> str | None:
-        """Why it came to nothing or was undone, in one line for people; None if there are no words for it."""
-        return (self.failure.text or None) if self.failure else None
-
-    @property
-    def is_active(self) -> bool:
-        """Whether it was made active and, by its agent's reports, still is: including one whose measurement failed."""
-        if self.state in (RecommendationState.APPLIED, RecommendationState.CONFIRMED):
-            return True
-        return self.state != RecommendationState.REVERTED and self.outcome is not None and self.outcome.is_active
-
-    @property
-    def confirmed_at(self) -> datetime | None:
-        """When its agent confirmed it; else, in a lab, when it was measured."""
-        told = None if self.outcome is None else self.outcome.confirmed_at
-        return self.ended_at if told is None and self.state == RecommendationState.CONFIRMED else told
-
-    @property
-    def undone_by(self) -> str | None:
-        """The actor of its undo; None if it was not undone."""
-        if self.state != RecommendationState.REVERTED or self.outcome is None:
-            return None
-        who: str | None = self.outcome.document.get("undone_by")
-        return who
-
-
-@dataclass(frozen=True)
 class PendingJob:
     """A computation that nobody works on, and the database or the model version that it is of."""
 
@@ -248,36 +169,38 @@ class PendingJob:
 
 
 @dataclass(frozen=True)
-class Request:
-    recommendation_id: str
-    task: str
+class StoredRequest:
+    """The input of a recommendation's computation."""
+
+    recommendation_id: Annotated[str, Stored(of="recommendations.id", is_key=True)]
+    task: Annotated[str, Stored(40)]
     payload: Document
 
 
 @dataclass(frozen=True)
 class StoredReport:
-    database_id: str
-    agent: str
-    epoch: str
-    sequence: int
+    database_id: OfDatabase
+    agent: Annotated[str, Stored(64)]
+    epoch: Annotated[str, Stored(64)]
+    sequence: Annotated[int, Stored(is_big=True)]
     sent_at: datetime
     received_at: datetime
-    settings_hash: str
+    settings_hash: Annotated[str, Stored(64)]
     metrics: Document
     context: Document
     outcomes: list[Document]
-    session_id: str | None = None
-    recommendation_id: str | None = None
+    session_id: Annotated[str, Stored(of="sessions.id", is_indexed=True)] | None = None
+    recommendation_id: OfRecommendation | None = None
     window_start: datetime | None = None
     window_end: datetime | None = None
     configuration: Document | None = None
-    p99_source: str | None = None
-    p99_of: str | None = None
-    failure: str | None = None
+    p99_source: Annotated[str, Stored(20)] | None = None
+    p99_of: Annotated[str, Stored(20)] | None = None
+    failure: Annotated[str, Stored(200)] | None = None
     ended_early: Document | None = None
-    windows: int = 1
+    windows: Annotated[int, Stored(default="1")] = 1
     texts: Document | None = None
-    id: int | None = None
+    id: Annotated[int, Stored(is_key=True, is_big=True)] | None = None
 
 
 @dataclass(frozen=True)
@@ -318,12 +241,12 @@ class Observed:
 
 @dataclass(frozen=True)
 class Event:
-    id: str
-    database_id: str
-    session_id: str | None
-    recommendation_id: str | None
-    agent_event: str
-    guard: str
+    id: Id
+    database_id: OfDatabase
+    session_id: Annotated[str, Stored(of="sessions.id", is_indexed=True)] | None
+    recommendation_id: Annotated[str, Stored(of="recommendations.id", is_indexed=True)] | None
+    agent_event: Annotated[str, Stored(64)]
+    guard: Annotated[str, Stored(40)]
     at: datetime
     received_at: datetime
     told: Document
@@ -331,12 +254,12 @@ class Event:
 
 @dataclass(frozen=True)
 class Finding:
-    id: str
-    database_id: str
-    name: str
-    kind: Kind
+    id: Id
+    database_id: OfDatabase
+    name: Annotated[str, Stored(100)]
+    kind: Annotated[Kind, Stored(20)]
     strength: float
-    sentence: str
+    sentence: Annotated[str, Stored(2000)]
     since: datetime
     last_seen: datetime
     gone_at: datetime | None = None
@@ -344,22 +267,22 @@ class Finding:
 
 @dataclass(frozen=True)
 class Accepted:
-    id: str
-    database_id: str
-    name: str
-    kind: Kind
-    because: str
+    id: Id
+    database_id: OfDatabase
+    name: Annotated[str, Stored(100)]
+    kind: Annotated[Kind, Stored(20)]
+    because: Annotated[str, Stored(1000)]
     until: datetime
     accepted_at: datetime
-    accepted_by: str
+    accepted_by: Annotated[str, Stored(200)]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    id: str
-    database_id: str | None
-    session_id: str | None
-    key: str
+    id: Id
+    database_id: OfDatabase | None
+    session_id: OfSession | None
+    key: Annotated[str, Stored(64)]
     observations: int
     payload: Document
     created_at: datetime
@@ -369,22 +292,22 @@ class Snapshot:
 class Workload:
     """`history` is empty if only the rest was asked for."""
 
-    id: str
-    key: str
-    name: str
-    engine: str
-    metric: str
-    database_id: str | None
-    session_id: str | None
+    id: Id
+    key: Annotated[str, Stored(64)]
+    name: Annotated[str, Stored(200)]
+    engine: Annotated[str, Stored(40)]
+    metric: Annotated[str, Stored(128)]
+    database_id: OfDatabase | None
+    session_id: Annotated[str, Stored(of="sessions.id", is_unique=True)] | None
     observations: int
     history: Document
     created_at: datetime
     changed_at: datetime
     taught: Document | None = None
-    snapshot_id: str | None = None
-    fitted_with: str | None = None
-    error: str | None = None
-    merged_into: str | None = None
+    snapshot_id: Annotated[str, Stored(40)] | None = None
+    fitted_with: Annotated[str, Stored(64)] | None = None
+    error: Annotated[str, Stored(1000)] | None = None
+    merged_into: Annotated[str, Stored(40)] | None = None
     lease_until: datetime | None = None
 
 
@@ -392,43 +315,43 @@ class Workload:
 class Answer:
     """A stored answer to a POST that carried an Idempotency-Key."""
 
-    token_id: str
-    key: str
-    request_hash: str
+    token_id: Id
+    key: Annotated[str, Stored(200, is_key=True)]
+    request_hash: Annotated[str, Stored(64)]
     status: int
     response: Document
-    created_at: datetime
+    created_at: Annotated[datetime, Stored(is_indexed=True)]
 
 
 @dataclass(frozen=True)
 class AuditEntry:
-    id: str
+    id: Id
     at: datetime
-    database_id: str | None
-    action: str
-    target: str
-    token_id: str | None
-    token_name: str
-    address: str
-    request_id: str
+    database_id: Annotated[str, Stored(40)] | None
+    action: Annotated[str, Stored(40)]
+    target: Annotated[str, Stored(40)]
+    token_id: Annotated[str, Stored(40)] | None
+    token_name: Annotated[str, Stored(200)]
+    address: Annotated[str, Stored(64)]
+    request_id: Annotated[str, Stored(64)]
     before: Document | None
     after: Document | None
 
 
 @dataclass(frozen=True)
 class ModelVersion:
-    id: str
-    name: str
-    state: ModelState
+    id: Id
+    name: Annotated[str, Stored(200)]
+    state: Annotated[ModelState, Stored(20)]
     created_at: datetime
-    created_by: str
-    note: str = ""
+    created_by: Annotated[str, Stored(200)]
+    note: Annotated[str, Stored(1000)] = ""
     shadow: bool = False
-    package_version: str | None = None
+    package_version: Annotated[str, Stored(40)] | None = None
     packages: Document = field(default_factory=dict)
     options: Document | None = None
-    fingerprint: str | None = None
-    former_id: str | None = None
+    fingerprint: Annotated[str, Stored(16)] | None = None
+    former_id: Annotated[str, Stored(40)] | None = None
     promoted_at: datetime | None = None
     retired_at: datetime | None = None
     data: Document | None = None
@@ -438,24 +361,15 @@ class ModelVersion:
 
 @dataclass(frozen=True)
 class ModelJob:
-    id: str
-    model_id: str
-    kind: Literal["score", "shadow"]
-    state: Literal["waiting", "done", "failed"]
+    id: Id
+    model_id: Annotated[str, Stored(of="model_versions.id")]
+    kind: Annotated[Literal["score", "shadow"], Stored(20)]
+    state: Annotated[Literal["waiting", "done", "failed"], Stored(20)]
     created_at: datetime
-    recommendation_id: str | None = None
+    recommendation_id: OfRecommendation | None = None
     sessions: list[str] = field(default_factory=list)
     results: list[Document] = field(default_factory=list)
     predictions: Document | None = None
-    error: str | None = None
+    error: Annotated[str, Stored(1000)] | None = None
     lease_until: datetime | None = None
     ended_at: datetime | None = None
-
-
-def net_changes(rows: Sequence[Recommendation]) -> list[Change]:
-    """The net effect of these changes: a setting that is back at its value has not changed."""
-    first, last = dict[str, Value](), dict[str, Value]()
-    for change in (c for r in rows for c in r.changes or ()):
-        first.setdefault(change["setting"], change["before"])
-        last[change["setting"]] = change["after"]
-    return [Change(n, before, last[n]) for n, before in first.items() if last[n] != before]

@@ -9,7 +9,8 @@ from lutra_models.errors import Failure, FailureCode
 from lutra_models.evidence import How
 from lutra_models.lifecycle import RecommendationState, SessionState
 
-from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Session
 
 
 @dataclass(frozen=True)

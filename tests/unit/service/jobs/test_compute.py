@@ -13,11 +13,12 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.app.jobs import lease, model_jobs
 from lutra_service.app.model_versions import versions
-from lutra_service.db.schema.records import ModelJob, PendingJob, Recommendation, Request
+from lutra_service.db.schema.recommendation import Recommendation, Request
+from lutra_service.db.schema.records import ModelJob, PendingJob, StoredRequest
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.protocol import NoWorker, WorkerLost
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+from tests.support.service import Agent, Document, Fakes, Service, fake_executor, happened, running
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
@@ -211,11 +212,13 @@ def flood(store: Store, database: str, number: int, seed: int = 0, **parts: Any)
     for n in range(number):
         id_ = f"rec_0_{database}_{n:03}"
         payload = {**a_request(store, database), "entropy": [seed, 1], **parts}
-        row = Recommendation(
-            id_, database, Kind.SEARCH, State.COMPUTING, id_, seed, "0", {}, session.created_at, session_id=session.id
-        )
+        asked = Request(id_, seed, "0", {}, session.created_at)
+        row = Recommendation(id_, database, Kind.SEARCH, State.COMPUTING, asked, session_id=session.id)
         store.write(
-            lambda u, row=row, p=payload: (u.recommendations.add(row), u.requests.add(Request(row.id, "recommend", p)))
+            lambda u, row=row, p=payload: (
+                u.recommendations.add(row),
+                u.requests.add(StoredRequest(row.id, "recommend", p)),
+            )
         )  # type: ignore[misc]
         ids.append(id_)
     return ids
@@ -384,9 +387,11 @@ def asked_of(service: Service, name: str) -> Document:
 def predicted(unit: UnitOfWork, id_: str) -> Recommendation:
     """A recommendation as if it were another one, with a prediction to compare."""
     row = unit.recommendations.get(id_)
-    made = replace(row, id=unit.new_id("rec"), key=unit.new_id("key"), predictions={"qps": prediction()})
+    assert row.proposal is not None
+    proposal = replace(row.proposal, predictions={"qps": prediction()})
+    made = replace(row, id=unit.new_id("rec"), request=replace(row.request, key=unit.new_id("key")), proposal=proposal)
     unit.recommendations.add(made)
-    unit.requests.add(Request(made.id, "recommend", unit.requests.get(id_).payload))
+    unit.requests.add(StoredRequest(made.id, "recommend", unit.requests.get(id_).payload))
     return made
 
 
@@ -418,7 +423,7 @@ def test_a_session_says_what_its_computation_waits_for(tmp_path: Path) -> None:
         until(lambda: fakes.seeds)
         earlier = datetime.now(UTC) - timedelta(minutes=1)
         for id_ in ids:
-            service.store.write(lambda u, id_=id_: u.recommendations.change(id_, created_at=earlier))  # type: ignore[misc]
+            happened(service, id_, created_at=earlier)
         assert session_of(service, first)["message"].endswith("s ago and is being computed")
         told = "and waits for a free worker (LUTRA_WORKERS): 1 are being computed, and 0 others wait"
         assert told in session_of(service, second)["message"]

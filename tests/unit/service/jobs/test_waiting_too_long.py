@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from lutra_service.app.tuning.result import expiry
+from lutra_service.db.schema.recommendation import Measurement
 
-from tests.support.service import Agent, Document, Service
+from tests.support.service import Agent, Document, Service, happened
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +21,9 @@ def applied(service: Service, agent: Agent, **more: object) -> str:
     assert directive["id"] == made["id"]
     agent.apply(directive["settings"])
     agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
-    service.store.write(lambda u: u.recommendations.change(made["id"], applied_at=u.now - LATE, **more))
+    happened(service, made["id"], applied_at=datetime.now(UTC) - LATE)
+    if more:
+        service.store.write(lambda u: u.recommendations.change(made["id"], **more))
     return str(made["id"])
 
 
@@ -55,5 +58,5 @@ def test_in_a_lab_a_change_that_nobody_measured_fails(service: Service, agent: A
 
 def test_what_was_measured_is_not_said_to_lack_its_measurement(service: Service, agent: Agent) -> None:
     agent.send()
-    applied(service, agent, measured={"qps": 1000.0})
+    applied(service, agent, measurement=Measurement({"qps": 1000.0}))
     assert overdue(service) == []

@@ -10,6 +10,7 @@ import pytest
 from lutra_service.app.tuning.result import expiry
 
 from tests.support.live import Live, live
+from tests.support.service import happened
 
 pytestmark = pytest.mark.slow
 
@@ -145,7 +146,7 @@ def test_a_settled_session_looks_again_once_what_waited_has_expired(tmp_path: Pa
         part = waiting(made)
         made.advisor.wishes = [MORE]
         past = datetime.now(UTC) - timedelta(minutes=1)
-        made.service.store.write(lambda unit: unit.recommendations.change(part["id"], expires_at=past))
+        happened(made.service, part["id"], expires_at=past)
         made.service.store.write(lambda unit: expiry.end_overdue(unit, part["id"]))
         assert made.look(part["id"])["state"] == "expired"
         made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "running" and s["current"])

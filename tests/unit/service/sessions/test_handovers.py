@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from lutra_service.app.tuning.session.advance import advance
 from lutra_service.app.tuning.steps.facts import NextStep
 from lutra_service.db.store import UnitOfWork
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
+from tests.support.service import Agent, Document, Fakes, Service, fake_executor, happened, running, some_minutes_later
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def begun(service: Service, agent: Agent, **more: object) -> str:
 
 
 def expire(service: Service, id_: str) -> None:
-    service.store.write(lambda u: u.recommendations.change(id_, expires_at=u.now - timedelta(minutes=1)))
+    happened(service, id_, expires_at=datetime.now(UTC) - timedelta(minutes=1))
 
 
 def test_a_handover_whose_approval_expired_is_asked_for_again(service: Service, agent: Agent) -> None:

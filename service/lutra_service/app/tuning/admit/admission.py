@@ -15,7 +15,8 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.tuning.record import trial_record
-from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Session
 from lutra_service.db.store import UnitOfWork
 
 Known = Sequence[Mapping[str, Any]]
@@ -40,9 +41,9 @@ def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], k
 
 def known_to_run(recommendation: Recommendation, session: Session | None) -> Known:
     """The configurations that were active at its request and at the beginning of its session."""
-    known = [recommendation.before, (session.baseline if session else None) or {}]
+    known = [recommendation.request.before, (session.baseline if session else None) or {}]
     if recommendation.origin == Origin.CURRENT:  # `before` is what was active when it was proposed
-        known.append(recommendation.configuration or {})
+        known.append(recommendation.configuration)
     return known
 
 
@@ -51,7 +52,7 @@ def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session
     if recommendation.kind == Kind.ROLLBACK:
         return True
     known = known_to_run(recommendation, session)
-    return _is_way_back(unit, recommendation.database_id, recommendation.configuration or {}, known)
+    return _is_way_back(unit, recommendation.database_id, recommendation.configuration, known)
 
 
 def leads_home(recommendation: Recommendation, session: Session | None) -> bool:
@@ -61,8 +62,8 @@ def leads_home(recommendation: Recommendation, session: Session | None) -> bool:
     If it needs a restart, it keeps to the maintenance windows, including those of the agent's own file, and is watched
     like any change.
     """
-    wanted = recommendation.configuration or {}
-    if session is None or not wanted or recommendation.restart_needed:
+    wanted = recommendation.configuration
+    if session is None or not wanted or recommendation.needs_restart:
         return False
     return recommendation.origin == Origin.RETURN or trial_record.is_baseline(session, wanted)
 

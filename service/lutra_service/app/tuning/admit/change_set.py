@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from lutra_models.catalog import Change
 from lutra_models.errors import InvalidConfiguration
@@ -13,22 +13,28 @@ from lutra_models.symptoms.proposed import said_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.common.documents import Document
 from lutra_service.common.serialize import change_to_dict
+from lutra_service.db.schema.recommendation import Proposal, Request
 
 WAITS = "needs a restart, which waits"
 BY_HAND = "in mode observe the agent changes nothing: apply the statements by hand"
 
 
-def change_details(at: ServerContext, configuration: Configuration) -> Document:
-    """The columns of a recommendation that follow from its configuration and the live server."""
+def asked_now(at: ServerContext, configuration: Configuration, request: Request) -> Request:
+    """`request`, with the values of these settings that are active now."""
+    return replace(request, before=dict(at.active.restrict(configuration)))
+
+
+def proposed(at: ServerContext, configuration: Configuration, told: Proposal) -> Proposal:
+    """`told`, with what follows from this configuration and the live server."""
     changes = at.live.changes(configuration)
-    return {
-        "before": dict(at.active.restrict(configuration)),
-        "configuration": dict(configuration),
-        "changes": [change_to_dict(c) for c in at.live.steps(changes)],
-        "memory": memory_sum(at, configuration),
-        "restart_needed": any(c.applies == "restart" for c in changes),
-        "warnings": warnings(at, configuration, changes),
-    }
+    return replace(
+        told,
+        configuration=dict(configuration),
+        changes=[change_to_dict(c) for c in at.live.steps(changes)],
+        memory=memory_sum(at, configuration),
+        restart_needed=any(c.applies == "restart" for c in changes),
+        warnings=warnings(at, configuration, changes),
+    )
 
 
 def memory_sum(at: ServerContext, configuration: Mapping[str, Value]) -> Document:

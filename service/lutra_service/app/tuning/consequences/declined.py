@@ -10,7 +10,8 @@ from lutra_models.evidence import Basis, Change, TurnedDown
 
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.symptoms import evidence_of
-from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
@@ -24,20 +25,22 @@ def remember(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
     """
     how, reason, names = declined.how, declined.reason, declined.names
     known = unit.recommendations.get(row.id)
-    if known.turned_down is not None:
+    decision = known.decision
+    if decision is None or decision.turned_down is not None:
         return
-    told: dict[str, object] = {"reason": reason[:LONGEST]} if reason else {}
+    if reason:
+        decision = replace(decision, reason=reason[:LONGEST])
     database = unit.databases.get(row.database_id)
-    made = [c for c in known.changes or () if names is None or c["setting"] in names]
+    made = [c for c in known.changes if names is None or c["setting"] in names]
     basis = (
         _basis(unit, database, known, [c["setting"] for c in made]) if made and database.agent.mode != "lab" else None
     )
     if basis is not None:
         changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
         one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
-        told |= {"turned_down": one, "turned_down_at": unit.now}
-    if told:
-        unit.recommendations.change(row.id, **told)
+        decision = replace(decision, turned_down=one)
+    if decision != known.decision:
+        unit.recommendations.change(row.id, decision=decision)
 
 
 def _basis(unit: UnitOfWork, database: Database, row: Recommendation, settings: Collection[str]) -> Basis | None:

@@ -53,7 +53,7 @@ def _is_approved(made: Transition) -> bool:
 def _has_lapsed(made: Transition) -> bool:
     """Nobody decided on it, carried it out or measured it in time; also one whose withdrawal is settled."""
     expired = made.to == State.EXPIRED and made.code is ApplyCode.EXPIRED
-    settled_now = made.to == State.REJECTED and made.row.withdrawn_at is not None
+    settled_now = made.to == State.REJECTED and made.row.is_withdrawn
     return expired or settled_now or made.code is MeasureCode.NO_MEASUREMENT
 
 
@@ -159,7 +159,8 @@ def _settle(unit: UnitOfWork, made: Transition) -> None:
     row, session = unit.recommendations.get(made.row.id), unit.sessions.of(made.row)
     if session is not None:
         at = context_of(unit, unit.databases.get(row.database_id), session)
-        settling.settle(unit, session, at, (row.looked_at or {}).get("sentence", "Nothing is worth changing."))
+        looked_at = row.proposal and row.proposal.looked_at
+        settling.settle(unit, session, at, (looked_at or {}).get("sentence", "Nothing is worth changing."))
 
 
 def _begin_shadows(unit: UnitOfWork, made: Transition) -> None:

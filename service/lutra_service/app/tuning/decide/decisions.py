@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from lutra_models.errors import DecisionCode, Failure, IllegalTransition, InvalidConfiguration, Party
@@ -23,7 +24,8 @@ from lutra_service.app.tuning.deliver.directives import waits_for_window
 from lutra_service.app.tuning.propose.proposal import propose
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.schema.recommendation import Decision, Delivery, Recommendation
+from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
@@ -44,8 +46,8 @@ def approve(
     advance_recommendation(recommendation.state, State.APPROVED)
     at = context_of(unit, database, session)
     _require_free_way(unit, at, recommendation)
-    assert recommendation.configuration is not None
-    wanted = Configuration(recommendation.configuration)
+    assert recommendation.proposal is not None
+    wanted = Configuration(recommendation.proposal.configuration)
     if names is not None:
         return _subset(unit, at, recommendation, session, names, by, reason)
     # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
@@ -53,18 +55,25 @@ def approve(
     configuration = admitted(unit, at, moved, known_to_run(recommendation, session))
     if recommendation.kind == Kind.MAINTENANCE:
         configuration = configuration.restrict(wanted)
-    values = change_set.change_details(at, configuration)
-    if at.waits is not None and values["restart_needed"]:  # it undoes nothing of what is changed until then
-        values = change_set.change_details(at, configuration.restrict(c["setting"] for c in values["changes"]))
-    values |= _decision(unit, by, at, bool(values["restart_needed"]))
-    unit.recommendations.step(recommendation, State.APPROVED, by, **values)
+    proposal = change_set.proposed(at, configuration, recommendation.proposal)
+    if at.waits is not None and proposal.restart_needed:  # it undoes nothing of what is changed until then
+        configuration = configuration.restrict(c["setting"] for c in proposal.changes)
+        proposal = change_set.proposed(at, configuration, proposal)
+    unit.recommendations.step(
+        recommendation,
+        State.APPROVED,
+        by,
+        request=change_set.asked_now(at, configuration, recommendation.request),
+        proposal=proposal,
+        decision=_approval(unit, by, at, proposal.restart_needed),
+    )
     return _without_change(unit, at, unit.recommendations.get(id_))
 
 
 def _require_free_way(unit: UnitOfWork, at: ServerContext, wanted: Recommendation) -> None:
     """One change at a time. What waits for its maintenance window is on its way then, and not before."""
-    if wanted.restart_needed and at.waits is not None:
-        others = [r for r in unit.recommendations.in_states(at.database.id, UNDER_WAY) if r.restart_needed]
+    if wanted.needs_restart and at.waits is not None:
+        others = [r for r in unit.recommendations.in_states(at.database.id, UNDER_WAY) if r.needs_restart]
     else:
         others = [r for r in under_way(unit, at.database.id) if not waits_for_window(unit, at.database, r)]
     other = next((r for r in others if r.id != wanted.id), None)
@@ -78,11 +87,11 @@ def under_way(unit: UnitOfWork, database_id: str) -> list[Recommendation]:
 
 
 def _shown_state(row: Recommendation) -> str:
-    return row.state if row.withdrawn_at is None else f"{row.state}, withdrawn while its agent applies it"
+    return f"{row.state}, withdrawn while its agent applies it" if row.is_withdrawn else row.state
 
 
 def _way_on(row: Recommendation) -> str:
-    if row.withdrawn_at is not None and row.state == State.APPROVED:
+    if row.is_withdrawn and row.state == State.APPROVED:
         return "the next reports of its agent will end it"
     return "wait for it, reject it or roll it back"
 
@@ -96,16 +105,15 @@ def _subset(
     by: str,
     reason: str | None,
 ) -> Recommendation:
-    changed = {c["setting"] for c in whole.changes or ()}
+    changed = {c["setting"] for c in whole.changes}
     unknown = sorted(set(names) - changed)
     if unknown or not names:
         raise InvalidConfiguration(
             f"{', '.join(unknown) or 'nothing'} is not a change of {whole.id}; it changes {', '.join(sorted(changed))}"
         )
-    assert whole.configuration is not None
     part_of = {n: whole.configuration[n] for n in names}
     configuration = admitted(unit, at, part_of, known_to_run(whole, session))
-    if at.waits is not None and whole.restart_needed:
+    if at.waits is not None and whole.needs_restart:
         configuration = configuration.restrict(c.name for c in at.live.changes(configuration))
     part = propose(
         unit,
@@ -117,10 +125,10 @@ def _subset(
         parent_id=whole.id,
         trial=whole.trial,
     )
-    left_out: Document = {"declined": Declined("left_out", reason, changed - set(names), part.id)}
-    left_out |= {"decided_at": unit.now, "decided_by": by}
-    unit.recommendations.step(whole, State.REJECTED, by, failure=REJECTED, **left_out)
-    unit.recommendations.step(part, State.APPROVED, by, **_decision(unit, by, at, bool(part.restart_needed)))
+    left_out = Declined("left_out", reason, changed - set(names), part.id)
+    rejection, approval = Decision(unit.now, by), _approval(unit, by, at, part.needs_restart)
+    unit.recommendations.step(whole, State.REJECTED, by, failure=REJECTED, declined=left_out, decision=rejection)
+    unit.recommendations.step(part, State.APPROVED, by, decision=approval)
     return unit.recommendations.get(part.id)
 
 
@@ -128,7 +136,7 @@ def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendatio
     """Outside a lab, settings that are active already need nobody: what comes next measures them."""
     if at.mode == "lab" or approved.changes:
         return approved
-    unit.recommendations.step(approved, State.APPLIED, SERVICE, applied_at=unit.now)
+    unit.recommendations.step(approved, State.APPLIED, SERVICE, delivery=Delivery(applied_at=unit.now))
     return unit.recommendations.get(approved.id)
 
 
@@ -139,10 +147,10 @@ def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Re
     """
     recommendation, _, _ = _held(unit, id_)
     advance_recommendation(recommendation.state, State.REJECTED)
-    if recommendation.withdrawn_at is not None:
+    if recommendation.is_withdrawn:
         raise IllegalTransition(f"{id_} was already withdrawn: {withdrawal.UNDER_WAY}")
-    decided = {"decided_at": unit.now, "decided_by": by}
-    withdrawal.withdraw(unit, recommendation, by, REJECTED, Declined("rejected", reason), **decided)
+    rejection = replace(recommendation.decision or Decision(unit.now), decided_at=unit.now, decided_by=by)
+    withdrawal.withdraw(unit, recommendation, by, REJECTED, Declined("rejected", reason), decision=rejection)
     unit.conclude()
     return unit.recommendations.get(id_)
 
@@ -158,7 +166,7 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
     if recommendation.state == State.APPROVED and recommendation.kind == Kind.ROLLBACK:
         raise IllegalTransition(f"{id_} is a rollback that has not been carried out yet: reject it instead")
-    return _way_back(unit, recommendation, database, recommendation.before, by, Declined("rolled_back", reason))
+    return _way_back(unit, recommendation, database, recommendation.request.before, by, Declined("rolled_back", reason))
 
 
 def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
@@ -167,7 +175,7 @@ def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     Raises before anything is written, if these settings can be set no longer.
     """
     recommendation, database, _ = _held(unit, id_)
-    before = {c["setting"]: c["before"] for c in recommendation.changes or ()}
+    before = {c["setting"]: c["before"] for c in recommendation.changes}
     return _way_back(unit, recommendation, database, before, by)
 
 
@@ -180,7 +188,7 @@ def _way_back(
     declined: Declined | None = None,
 ) -> Recommendation:
     at, others = context_of(unit, database), unit.recommendations.in_states(database.id, withdrawal.OPEN)
-    made = {c["setting"] for c in recommendation.changes or ()}
+    made = {c["setting"] for c in recommendation.changes}
     back = propose(
         unit,
         at,
@@ -195,8 +203,12 @@ def _way_back(
     failure = Failure(DecisionCode.WITHDRAWN, f"withdrawn by the rollback of {recommendation.id}", audit.party(by))
     for other in others:
         withdrawal.withdraw(unit, other, by, failure)
-    changes = _undone(at, back.changes or (), recommendation.changes or ())
-    unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
+    assert back.proposal is not None
+    unit.recommendations.change(
+        back.id,
+        proposal=replace(back.proposal, changes=_undone(at, back.changes, recommendation.changes)),
+        decision=Decision(unit.now, by, unit.now + APPROVAL_LASTS),
+    )
     return unit.recommendations.get(back.id)
 
 
@@ -224,10 +236,10 @@ def _held(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Database, Session
     return recommendation, database, session
 
 
-def _decision(unit: UnitOfWork, by: str, at: ServerContext, restart: bool) -> Document:
+def _approval(unit: UnitOfWork, by: str, at: ServerContext, restart: bool) -> Decision:
     """An approval that has to wait for a maintenance window lasts to that window's end at least."""
     expires_at = unit.now + APPROVAL_LASTS
     upcoming = following(at.windows, unit.now) if at.waits is not None and restart else None
     if upcoming is not None:
         expires_at = max(expires_at, upcoming.end)
-    return {"decided_at": unit.now, "decided_by": by, "expires_at": expires_at}
+    return Decision(unit.now, by, expires_at)

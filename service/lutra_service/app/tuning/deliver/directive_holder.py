@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 SILENCE = timedelta(hours=1)
@@ -31,19 +32,18 @@ def asking(database: Database, named: Holder | None) -> str | None:
 
 
 def held_by_another(unit: UnitOfWork, row: Recommendation, who: str | None) -> bool:
-    if row.handed_to is None or row.handed_to == who:
+    delivery = row.delivery
+    if delivery is None or delivery.handed_out_at is None or delivery.handed_to is None or delivery.handed_to == who:
         return False
-    return unit.now < last_word(unit, row) + (REPLACED_AFTER if _name(row.handed_to) == _name(who) else SILENCE)
+    patience = REPLACED_AFTER if _name(delivery.handed_to) == _name(who) else SILENCE
+    return unit.now < _last_word(unit, row.database_id, delivery.handed_to, delivery.handed_out_at) + patience
 
 
-def last_word(unit: UnitOfWork, row: Recommendation) -> datetime:
-    """When the agent that holds it was last heard of."""
-    assert row.handed_out_at is not None
-    if row.handed_to is None:
-        return row.handed_out_at
-    agent, _, epoch = row.handed_to.partition("/")
-    word = unit.reports.last_word(row.database_id, agent, epoch)
-    return max(row.handed_out_at, word or row.handed_out_at)
+def _last_word(unit: UnitOfWork, database_id: str, holder: str, given: datetime) -> datetime:
+    """When the agent that was given it then was last heard of."""
+    agent, _, epoch = holder.partition("/")
+    word = unit.reports.last_word(database_id, agent, epoch)
+    return max(given, word or given)
 
 
 def _name(who: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from lutra_models.errors import ApplyCode, Failure, Party
 from lutra_models.lifecycle import RecommendationState as State
@@ -15,9 +15,8 @@ from lutra_service.app.tuning.deliver import directive_holder
 from lutra_service.app.tuning.deliver.directive_holder import Holder
 from lutra_service.app.tuning.steps.facts import Heard
 from lutra_service.common.actor import SERVICE
-from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
-from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.recommendation import Delivery, Parts, Recommendation
 from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
@@ -35,28 +34,28 @@ def withdraw(
     by: str,
     failure: Failure,
     declined: Declined | None = None,
-    **values: Any,
+    **parts: Unpack[Parts],
 ) -> None:
-    """`values` are set where it ends now. One that was withdrawn before stays so."""
+    """`parts` are written where it ends now. One that was withdrawn before stays so."""
     if is_given(row):
-        if row.withdrawn_at is not None:
+        if row.is_withdrawn:
             return
-        withdrawn: Document = {"withdrawn_at": unit.now, "withdrawn_by": by, "failure": failure}
-        unit.recommendations.stay(row, by, declined=declined, **withdrawn)
+        delivery = replace(row.delivery or Delivery(), withdrawn_at=unit.now, withdrawn_by=by)
+        unit.recommendations.stay(row, by, failure=failure, declined=declined, delivery=delivery)
     else:
         to = State.EXPIRED if row.state in UNPROPOSED else State.REJECTED
-        unit.recommendations.step(row, to, by, failure=failure, declined=declined, **values)
+        unit.recommendations.step(row, to, by, failure=failure, declined=declined, **parts)
 
 
 def error(row: Recommendation) -> str | None:
     """Why it came to nothing or was undone, for people; with what is still to come of one that its agent holds."""
-    under_way = row.state == State.APPROVED and row.withdrawn_at is not None
+    under_way = row.state == State.APPROVED and row.is_withdrawn
     return ": ".join(filter(None, (row.error, UNDER_WAY))) if under_way else row.error
 
 
 def is_given(row: Recommendation) -> bool:
     """Whether an agent may be carrying it out."""
-    return row.state == State.APPROVED and row.handed_out_at is not None
+    return row.state == State.APPROVED and row.is_handed_out
 
 
 def settle(unit: UnitOfWork, heard: Heard) -> None:
@@ -81,19 +80,21 @@ def end_unanswered(unit: UnitOfWork, row: Recommendation) -> None:
 
 def _lapsed_at(unit: UnitOfWork, row: Recommendation) -> datetime | None:
     """Since when nobody is given it any more, and nobody was since."""
-    if row.handed_out_at is None or row.expires_at is None:
+    given, approval = row.delivery, row.decision
+    if given is None or given.handed_out_at is None or approval is None or approval.expires_at is None:
         return None
-    ends = [t for t in (row.withdrawn_at, row.expires_at) if t is not None and t <= unit.now]
-    return max(min(ends), row.handed_out_at) if ends else None
+    ends = [t for t in (given.withdrawn_at, approval.expires_at) if t is not None and t <= unit.now]
+    return max(min(ends), given.handed_out_at) if ends else None
 
 
 def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
     if _is_active(row, configuration):
         found = ChangeOutcome.found_applied("found active", unit.now)
         by, why = audit.BY_HAND, "found active"
-        unit.recommendations.step(row, State.APPLIED, by, why, outcome=found, applied_at=unit.now)
+        delivery = replace(row.delivery or Delivery(), outcome=found, applied_at=unit.now)
+        unit.recommendations.step(row, State.APPLIED, by, why, delivery=delivery)
     else:
-        to = State.EXPIRED if row.withdrawn_at is None else State.REJECTED
+        to = State.REJECTED if row.is_withdrawn else State.EXPIRED
         known = row.failure or Failure(ApplyCode.EXPIRED, "", Party.SERVICE)
         failure = replace(known, message="; ".join(filter(None, (known.message, why))))
         unit.recommendations.step(row, to, SERVICE, failure=failure)
@@ -101,4 +102,4 @@ def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any]
 
 def _is_active(row: Recommendation, configuration: Mapping[str, Any]) -> bool:
     """Whether anything of it is: what is there, somebody put there."""
-    return any(c["after"] != c["before"] and configuration.get(c["setting"]) == c["after"] for c in row.changes or ())
+    return any(c["after"] != c["before"] and configuration.get(c["setting"]) == c["after"] for c in row.changes)

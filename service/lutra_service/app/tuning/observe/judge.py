@@ -14,8 +14,10 @@ from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.databases.loaded import loaded
 from lutra_service.app.tuning.observe.verdicts import changes_of
 from lutra_service.app.tuning.steps.facts import WindowSeen
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.judged import Judged
-from lutra_service.db.schema.records import Recommendation, StoredReport, net_changes
+from lutra_service.db.schema.recommendation import Measurement, Recommendation, net_changes
+from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork
 
 ENOUGH = 12
@@ -49,7 +51,7 @@ def look_again(unit: UnitOfWork, seen: WindowSeen) -> None:
     told = Judged(found, sentence(found), _follows(unit, row, found), both)
     if told.is_loss:
         told = replace(told, lost_at=(known and known.lost_at) or unit.now)
-    unit.recommendations.change(row.id, judgement=told)
+    unit.recommendations.change(row.id, measurement=replace(row.measurement or Measurement(), judgement=told))
 
 
 def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:
@@ -57,12 +59,20 @@ def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:
     undo = f"POST /v1/recommendations/{row.id}/rollback undoes it"
     if found.verdict == "worse":
         return f"The next recommendation of an open session proposes to undo it; {undo} at once."
-    whole = row if row.reasons or row.parent_id is None else unit.recommendations.get(row.parent_id)
-    made = {c["setting"] for c in row.changes or ()}
-    costs = dict.fromkeys(r["against"] for r in whole.reasons or () if r["setting"] in made and r.get("against"))
+    made = {c["setting"] for c in row.changes}
+    costs = dict.fromkeys(r["against"] for r in _reasons(unit, row) if r["setting"] in made and r.get("against"))
     if found.verdict != "no_difference_seen" or found.after < ENOUGH or not costs:
         return ""
     return f"The cost: {'; '.join(costs)}. {undo}."
+
+
+def _reasons(unit: UnitOfWork, row: Recommendation) -> Sequence[Document]:
+    """Its own; of a part, those of the whole."""
+    own = [] if row.proposal is None else row.proposal.reasons
+    if own or row.parent_id is None:
+        return own
+    whole = unit.recommendations.get(row.parent_id).proposal
+    return [] if whole is None else whole.reasons
 
 
 def _judged(unit: UnitOfWork, rows: Sequence[Recommendation], objective: Objective) -> Judgement | None:

@@ -15,7 +15,8 @@ from lutra_service.app.databases.symptoms import MINUTES
 from lutra_service.app.tuning.observe import circumstances, observation_progress, outages
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Session
 from lutra_service.db.store import UnitOfWork
 
 SYMPTOMS_EVERY = timedelta(minutes=5)
@@ -46,7 +47,7 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
 def for_window(rows: Iterable[Recommendation]) -> list[Recommendation]:
     """Those that wait for a maintenance window, or for the approval to."""
     waiting = (State.PROPOSED, State.APPROVED)
-    return [r for r in rows if r.kind == Kind.MAINTENANCE and r.state in waiting and r.withdrawn_at is None]
+    return [r for r in rows if r.kind == Kind.MAINTENANCE and r.state in waiting and not r.is_withdrawn]
 
 
 def sentence(session: Session, rows: Iterable[Recommendation]) -> str:

@@ -8,7 +8,8 @@ from lutra_models.evidence import Change, Compared
 from lutra_models.lifecycle import RecommendationKind as Kind
 
 from lutra_service.db.schema.judged import Judged
-from lutra_service.db.schema.records import Database, Recommendation, Session, net_changes
+from lutra_service.db.schema.recommendation import Recommendation, net_changes
+from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import UnitOfWork
 
 COMPUTED = (Kind.SEARCH, Kind.HANDOVER)
@@ -21,7 +22,7 @@ def unanswered_loss(unit: UnitOfWork, database: Database, session: Session) -> b
     if judgement is None or judgement.lost_at is None:
         return False
     lost_at = judgement.lost_at
-    asked = (r.created_at for r in unit.recommendations.outlined(session.id) if r.kind in COMPUTED)
+    asked = (r.request.created_at for r in unit.recommendations.outlined(session.id) if r.kind in COMPUTED)
     return all(at < lost_at for at in asked)
 
 
@@ -58,7 +59,7 @@ def changes_of(unit: UnitOfWork, session: Session) -> list[Recommendation]:
     rows = unit.recommendations.of_kind(session.id, list(Kind))
     made = [r for r in rows if session.is_about(r) and r.is_active and r.kind != Kind.ROLLBACK]
     made = [r for r in made if r.changes and r.applied_at is not None]
-    return sorted(made, key=lambda r: r.applied_at or r.created_at)
+    return sorted(made, key=lambda r: r.applied_at or r.request.created_at)
 
 
 def _compared(changes: Sequence[Change], judged: Judged) -> Compared:

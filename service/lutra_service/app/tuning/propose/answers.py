@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lutra_models.errors import DecisionCode, Failure, Party
@@ -18,11 +19,9 @@ from lutra_service.app.tuning.propose.proposal import propose
 from lutra_service.app.workloads import lessons
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation, Session, Snapshot
+from lutra_service.db.schema.recommendation import Parts, Proposal, Recommendation
+from lutra_service.db.schema.records import Session, Snapshot
 from lutra_service.db.store import UnitOfWork
-
-TOLD = ("origin", "predictions", "reasons")
-TOLD_BESIDE = ("curve", "shortened_from", "looked_at")
 
 
 def take(
@@ -34,15 +33,24 @@ def take(
     result: Mapping[str, Any],
 ) -> None:
     """Store what a worker answered for `row`: `configuration`, admitted, and the rest of `result`."""
-    told: Document = {**{n: result[n] for n in TOLD}, **{n: result.get(n) for n in TOLD_BESIDE}}
-    told["leaned"] = _leaned(unit, row, result.get("leaned"))
-    if session is not None and session.mode == "lab" and session.aim is None:
-        told["must_reach"] = result.get("must_reach")
+    may_end_early = session is not None and session.mode == "lab" and session.aim is None
+    told = Proposal(
+        configuration=dict(configuration),
+        origin=Origin(result["origin"]),
+        reasons=result["reasons"],
+        predictions=result["predictions"],
+        curve=result.get("curve") or [],
+        shortened_from=result.get("shortened_from"),
+        must_reach=result.get("must_reach") if may_end_early else None,
+        looked_at=result.get("looked_at"),
+        leaned=_leaned(unit, row, result.get("leaned")),
+        proposed_at=unit.now,
+    )
     if result.get("snapshot"):
         kept = _keep_snapshot(unit, row, result)
         if session is not None:
             _remember(unit, row, session, at, result["lesson"], kept)
-    if session is not None and result["origin"] == Origin.NOTHING:
+    if session is not None and told.origin == Origin.NOTHING:
         _nothing(unit, row, at, told)
     elif session is not None and row.kind == Kind.SEARCH and at.mode == "restart_in_window":
         _in_parts(unit, row, session, at, configuration, told)
@@ -60,18 +68,23 @@ def _leaned(unit: UnitOfWork, row: Recommendation, told: Document | None) -> Doc
 
 
 def _proposed(
-    unit: UnitOfWork, row: Recommendation, at: ServerContext, configuration: Configuration, told: Document
+    unit: UnitOfWork, row: Recommendation, at: ServerContext, configuration: Configuration, told: Proposal
 ) -> None:
-    values = change_set.change_details(at, configuration)
-    values |= {"proposed_at": unit.now, "lease_until": None}
-    unit.recommendations.step(row, State.PROPOSED, SERVICE, **told, **values)
+    unit.recommendations.step(row, State.PROPOSED, SERVICE, **_answered(row, at, configuration, told))
 
 
-def _nothing(unit: UnitOfWork, row: Recommendation, at: ServerContext, told: Document) -> None:
+def _nothing(unit: UnitOfWork, row: Recommendation, at: ServerContext, told: Proposal) -> None:
     """Nobody is asked for approval."""
-    values = change_set.change_details(at, at.active.restrict(at.space.names))
-    values |= {"proposed_at": unit.now, "lease_until": None}
-    unit.recommendations.step(row, State.UNNEEDED, SERVICE, **told, **values)
+    answered = _answered(row, at, at.active.restrict(at.space.names), told)
+    unit.recommendations.step(row, State.UNNEEDED, SERVICE, **answered)
+
+
+def _answered(row: Recommendation, at: ServerContext, configuration: Configuration, told: Proposal) -> Parts:
+    return {
+        "request": change_set.asked_now(at, configuration, row.request),
+        "proposal": change_set.proposed(at, configuration, told),
+        "lease_until": None,
+    }
 
 
 def _in_parts(
@@ -80,7 +93,7 @@ def _in_parts(
     session: Session,
     at: ServerContext,
     configuration: Configuration,
-    told: Document,
+    told: Proposal,
 ) -> None:
     """What needs a restart is one proposal by itself, for the maintenance window; the rest needs not wait for it."""
     changes = at.live.changes(configuration)
@@ -98,8 +111,9 @@ def _in_parts(
     if known is not None:
         return _nothing(unit, row, at, told)
     for_window = Configuration(gathered)
-    own = {"kind": Kind.MAINTENANCE, "trial": None, "key": row.id}
-    _proposed(unit, row, at, for_window, {**parts[1], **own})
+    answered = _answered(row, at, for_window, parts[1])
+    answered |= {"kind": Kind.MAINTENANCE, "trial": None, "request": replace(answered["request"], key=row.id)}
+    unit.recommendations.step(row, State.PROPOSED, SERVICE, **answered)
     return _end(unit, waiting, row.id)
 
 
@@ -110,18 +124,20 @@ def _gather(
     parent_id: str,
     waiting: list[Recommendation],
     gathered: Document,
-    told: Document,
+    told: Proposal,
 ) -> None:
     made = propose(
         unit,
         at,
         Configuration(gathered),
         kind=Kind.MAINTENANCE,
-        origin=Origin(told["origin"]),
+        origin=told.origin,
         session=session,
         parent_id=parent_id,
     )
-    unit.recommendations.change(made.id, reasons=told["reasons"], looked_at=told["looked_at"])
+    assert made.proposal is not None
+    proposal = replace(made.proposal, reasons=told.reasons, looked_at=told.looked_at)
+    unit.recommendations.change(made.id, proposal=proposal)
     _end(unit, waiting, made.id)
 
 
@@ -135,19 +151,18 @@ def _end(unit: UnitOfWork, waiting: list[Recommendation], into: str) -> None:
 
 def _gathered(at: ServerContext, waiting: list[Recommendation], restart: Mapping[str, Any]) -> Document:
     """With what earlier proposals want besides, and is not active yet."""
-    earlier = {c["setting"]: c["after"] for r in waiting if r.state == State.PROPOSED for c in r.changes or ()}
+    earlier = {c["setting"]: c["after"] for r in waiting if r.state == State.PROPOSED for c in r.changes}
     wanted = {**earlier, **restart}
     return {n: v for n, v in wanted.items() if n in at.active and at.active[n] != v}
 
 
-def _told_apart(told: Document, restart: Mapping[str, Any]) -> tuple[Document, Document]:
+def _told_apart(told: Proposal, restart: Mapping[str, Any]) -> tuple[Proposal, Proposal]:
     """What is told of the rest, and of the restart part. What was predicted is of both together."""
-    reasons = told["reasons"]
-    rest = [r for r in reasons if r["setting"] not in restart]
-    part = [r for r in reasons if r["setting"] in restart]
-    leaned = told["leaned"] and {**told["leaned"], "predictions": {}}
-    alone = {**told, "predictions": {}, "curve": [], "shortened_from": None, "leaned": leaned}
-    return {**(alone if part and rest else told), "reasons": rest}, {**(alone if rest else told), "reasons": part}
+    rest = [r for r in told.reasons if r["setting"] not in restart]
+    part = [r for r in told.reasons if r["setting"] in restart]
+    leaned = told.leaned and {**told.leaned, "predictions": {}}
+    alone = replace(told, predictions={}, curve=[], shortened_from=None, leaned=leaned)
+    return replace(alone if part and rest else told, reasons=rest), replace(alone if rest else told, reasons=part)
 
 
 def _remember(
@@ -164,7 +179,7 @@ def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Map
         id=unit.new_id("snap"),
         database_id=recommendation.database_id,
         session_id=recommendation.session_id,
-        key=recommendation.key,
+        key=recommendation.request.key,
         observations=result["observations"],
         payload=result["snapshot"],
         created_at=unit.now,

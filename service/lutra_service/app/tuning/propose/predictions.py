@@ -11,6 +11,7 @@ from lutra_models.knobs import Configuration, Value
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.common.documents import Document
+from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.store import UnitOfWork
 
 if TYPE_CHECKING:
@@ -49,12 +50,16 @@ def record(unit: UnitOfWork, database_id: str) -> dict[str, Document]:
     told: dict[str, Document] = {}
     for recommendation in unit.recommendations.measured(database_id):
         measured = recommendation.measured or {}
-        for metric, p in (recommendation.predictions or {}).items():
+        for metric, p in _predicted(recommendation).items():
             if metric in measured:
                 line = told.setdefault(metric, {"n": 0, "held": 0, "level": p["level"]})
                 line["n"] += 1
                 line["held"] += p["low"] <= measured[metric] <= p["high"]
     return told
+
+
+def _predicted(recommendation: Recommendation) -> Document:
+    return {} if recommendation.proposal is None else recommendation.proposal.predictions
 
 
 def newest_of_this_load(unit: UnitOfWork, at: ServerContext) -> str | None:

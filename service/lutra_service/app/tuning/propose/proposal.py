@@ -13,8 +13,8 @@ from lutra_service.app.tuning.admit import change_set
 from lutra_service.app.tuning.propose.predictions import predict
 from lutra_service.common import serialize
 from lutra_service.common.actor import SERVICE
-from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.recommendation import Decision, Proposal, Recommendation, Request
+from lutra_service.db.schema.records import Session
 from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
@@ -35,7 +35,12 @@ def propose(
 ) -> Recommendation:
     """Store a recommendation that needs no computing, and that `by` asked for; with the state APPROVED also decided."""
     id_ = unit.new_id("rec")
-    decided: Document = {"decided_at": unit.now, "decided_by": by} if state == State.APPROVED else {}
+    told = Proposal(
+        configuration=dict(configuration),
+        origin=origin,
+        predictions=serialize.predictions_to_dict(predict(unit, at, configuration)),
+        proposed_at=unit.now,
+    )
     return unit.recommendations.add(
         Recommendation(
             id=id_,
@@ -44,17 +49,10 @@ def propose(
             parent_id=parent_id,
             trial=trial,
             kind=kind,
-            origin=origin,
             state=state,
-            key=id_,
-            seed=0,
-            package_version=__version__,
-            predictions=serialize.predictions_to_dict(predict(unit, at, configuration)),
-            reasons=[],
-            created_at=unit.now,
-            proposed_at=unit.now,
-            **decided,
-            **change_set.change_details(at, configuration),
+            request=change_set.asked_now(at, configuration, Request(id_, 0, __version__, {}, unit.now)),
+            proposal=change_set.proposed(at, configuration, told),
+            decision=Decision(unit.now, by) if state == State.APPROVED else None,
         ),
         by,
         declined,

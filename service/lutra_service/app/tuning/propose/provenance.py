@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.store import UnitOfWork
 
 SHOWN = 5
@@ -12,18 +12,19 @@ SHOWN = 5
 
 def leans_on(unit: UnitOfWork, row: Recommendation) -> Document | None:
     """None if it uses none. For another database's workload only the id is shown, without its name."""
-    if row.leaned is None:
+    if row.proposal is None or row.proposal.leaned is None:
         return None
-    found = unit.workloads.some([each["workload"] for each in row.leaned["on"]])
+    leaned, chosen = row.proposal.leaned, row.proposal.configuration
+    found = unit.workloads.some([each["workload"] for each in leaned["on"]])
     names = {id_: w.name for id_, w in found.items() if w.database_id in (None, row.database_id)}
-    workloads = [{**each, "name": names.get(each["workload"])} for each in row.leaned["on"]]
-    without, chosen = row.leaned["configuration"], row.configuration or {}
+    workloads = [{**each, "name": names.get(each["workload"])} for each in leaned["on"]]
+    without = leaned["configuration"]
     differs = [name for name, value in without.items() if name in chosen and chosen[name] != value]
     return {
         "workloads": workloads,
         "without": without,
         "differs": differs,
-        "predictions": row.leaned["predictions"],
+        "predictions": leaned["predictions"],
         "sentence": _sentence(workloads, without, differs),
     }
 

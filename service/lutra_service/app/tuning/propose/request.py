@@ -29,7 +29,8 @@ from lutra_service.app.tuning.steps.session_steps import wake
 from lutra_service.app.workloads import benefit, choose
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, Request, Session
+from lutra_service.db.schema.recommendation import Recommendation, Request
+from lutra_service.db.schema.records import Database, Session, StoredRequest
 from lutra_service.db.store import UnitOfWork
 
 WAITING = (State.OBSERVING, State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED)
@@ -74,8 +75,8 @@ def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
         if observation_progress.missing(histories.measured(unit, at, session)) == 0:
             own = [r for r in unit.recommendations.outlined(session.id) if r.id != row.id]
             made, request = _question(unit, at, session, own, Kind.SEARCH)
-            asked: Document = {"key": made.key, "before": made.before, "model_version": made.model_version}
-            unit.recommendations.step(row, State.COMPUTING, SERVICE, **asked)
+            asked = replace(made.request, created_at=row.request.created_at)
+            unit.recommendations.step(row, State.COMPUTING, SERVICE, request=asked)
             unit.requests.add(replace(request, recommendation_id=row.id))
 
 
@@ -86,7 +87,8 @@ def _search(
     if session.mode == "lab" or observation_progress.missing(histories.measured(unit, at, session)) == 0:
         return _compute(unit, at, session, own, Kind.SEARCH, by)
     made, _ = _question(unit, at, session, own, Kind.SEARCH)
-    return unit.recommendations.add(replace(made, state=State.OBSERVING, key=made.id), by)
+    observing = replace(made, state=State.OBSERVING, request=replace(made.request, key=made.id))
+    return unit.recommendations.add(observing, by)
 
 
 def _last(
@@ -108,7 +110,7 @@ def _measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: Fin
     """Propose to measure this finalist once more. What may move no longer stays where it is."""
     session, origin = found.session, Origin(ORIGINS[name])
     wanted = found.contest.by_name[name].configuration
-    known = [session.baseline or {}, found.named.before]
+    known = [session.baseline or {}, found.named.request.before]
     configuration = admitted(unit, at, {n: v for n, v in wanted.items() if n in at.space}, known)
     return propose(
         unit, at, configuration, kind=Kind.VERIFICATION, origin=origin, session=session, parent_id=found.named.id, by=by
@@ -141,7 +143,7 @@ def _question(
     own: Sequence[Recommendation],
     kind: Kind,
     verified: Verification | None = None,
-) -> tuple[Recommendation, Request]:
+) -> tuple[Recommendation, StoredRequest]:
     """What is asked of a worker, beside `own`: neither of both is stored yet.
 
     A handover that came to nothing is asked for again over the same history: what came before is part of the key.
@@ -162,19 +164,22 @@ def _question(
         trial=number if kind == Kind.SEARCH else None,
         kind=kind,
         state=State.COMPUTING,
-        key=fingerprint(asked),
-        seed=session.seed,
-        package_version=__version__,
-        before=dict(at.active.restrict(seen.space.names)),
-        created_at=unit.now,
-        model_version=served.version.id,
+        request=Request(
+            key=fingerprint(asked),
+            seed=session.seed,
+            package_version=__version__,
+            before=dict(at.active.restrict(seen.space.names)),
+            created_at=unit.now,
+            model_version=served.version.id,
+        ),
     )
-    return recommendation, Request(recommendation.id, task, payload)
+    return recommendation, StoredRequest(recommendation.id, task, payload)
 
 
 def _told_of(named: Recommendation) -> Document:
     """What the model said of its best, which a handover of that one says again."""
-    return {"curve": named.curve or [], "shortened_from": named.shortened_from}
+    assert named.proposal is not None
+    return {"curve": named.proposal.curve, "shortened_from": named.proposal.shortened_from}
 
 
 def _payload(
@@ -203,7 +208,7 @@ def _past(unit: UnitOfWork, at: ServerContext, session: Session, seen: History, 
 def _left_to_explore(unit: UnitOfWork, session: Session) -> int:
     """Trials that may still be made only to learn."""
     own = unit.recommendations.outlined(session.id)
-    done = sum(r.origin == Origin.EXPLORATION and r.decided_at is not None for r in own)
+    done = sum(r.origin == Origin.EXPLORATION and r.decision is not None for r in own)
     return max(session.exploration - done, 0)
 
 

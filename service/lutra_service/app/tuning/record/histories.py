@@ -79,7 +79,11 @@ def measured(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
 
 def _turned_down(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
     """The newest of all of the database's sessions, oldest first."""
-    return [r.turned_down for r in unit.recommendations.turned_down(database_id) if r.turned_down is not None]
+    return [
+        r.decision.turned_down
+        for r in unit.recommendations.turned_down(database_id)
+        if r.decision is not None and r.decision.turned_down is not None
+    ]
 
 
 def _asked(evidence: Evidence) -> set[str]:
@@ -101,7 +105,7 @@ def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, 
     found: dict[str, list[tuple[Value, Value]]] = {}
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
         made = row.outcome.active if row.outcome and row.state in (State.APPLIED, State.CONFIRMED) else {}
-        for name, asked in (row.configuration or {}).items():
+        for name, asked in row.configuration.items():
             if name in made and made[name] != asked:
                 found.setdefault(name, []).append((asked, made[name]))
     return found
@@ -115,7 +119,7 @@ def _starts(
     """
     rule_based = active.replace(at.live.rule_based(at.policy, at.known))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
-        asked = Configuration(row.configuration or {})
+        asked = Configuration(row.configuration)
         if row.origin == Origin.RULE_BASED and trial_record.counts(row):
             if row.state not in (State.APPLIED, State.CONFIRMED):
                 return []

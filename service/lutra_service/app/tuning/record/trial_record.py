@@ -9,7 +9,8 @@ from lutra_models.errors import ComputeCode
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Session
 
 
 def failure(recommendation: Recommendation) -> str | None:
@@ -28,7 +29,7 @@ def exhausted(session: Session, rows: Iterable[Recommendation]) -> str | None:
 
 def changed_from(session: Session, rows: Iterable[Recommendation]) -> dict[str, Any]:
     """Every setting that the session's recommendations have changed, with its value before the first of them."""
-    made = (c for r in since_rebase(session, rows) if r.applied_at is not None for c in r.changes or ())
+    made = (c for r in since_rebase(session, rows) if r.applied_at is not None for c in r.changes)
     found: dict[str, Any] = {}
     for change in made:
         found.setdefault(change["setting"], change["before"])
@@ -44,7 +45,7 @@ def is_trial(recommendation: Recommendation) -> bool:
 
 def counts(recommendation: Recommendation) -> bool:
     """Whether it is one of its session's trials that are done: measured, or tried and failed."""
-    if not is_trial(recommendation) or recommendation.decided_at is None:
+    if not is_trial(recommendation) or recommendation.decision is None:
         return False
     if recommendation.state == State.REFUSED:
         return is_of_the_configuration(recommendation)
@@ -53,7 +54,8 @@ def counts(recommendation: Recommendation) -> bool:
 
 def spent_s(recommendation: Recommendation) -> float | None:
     """The seconds from the directive to its outcome; None before both."""
-    given, ended = recommendation.handed_out_at, recommendation.ended_at
+    given = None if recommendation.delivery is None else recommendation.delivery.handed_out_at
+    ended = recommendation.ended_at
     return None if given is None or ended is None else (ended - given).total_seconds()
 
 
@@ -89,5 +91,5 @@ def with_aim(
         return metrics
     earlier = [r for r in since_rebase(session, rows) if r.measured is not None and r.id != one.id]
     readings = [*(numbers(r) for r in earlier), metrics]
-    of_baseline = [is_baseline(session, r.configuration or {}) for r in (*earlier, one)]
+    of_baseline = [is_baseline(session, r.configuration) for r in (*earlier, one)]
     return session.aim.completed(readings, of_baseline)[-1]

@@ -15,7 +15,8 @@ from lutra_models.verification import ORIGINS, Contest, Finalist, FinalistName, 
 
 from lutra_service.app.tuning.record import trial_record
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Session
 from lutra_service.db.store import UnitOfWork
 
 FAILURES_OF_THE_BASELINE = 2
@@ -46,11 +47,11 @@ class Verification:
     @cached_property
     def _configurations(self) -> dict[FinalistName, Configuration]:
         """Each another one: of equal ones the one that changes least to the server counts."""
-        best = Configuration(self.named.configuration or {})
+        best = Configuration(self.named.configuration)
         baseline = best.replace({n: v for n, v in self._began.items() if n in best})
         found: dict[FinalistName, Configuration] = {"baseline": baseline}
-        rules = self.rule_based.configuration if self.rule_based else None
-        if rules is not None and all(n in rules for n in best):
+        rules = self.rule_based.configuration if self.rule_based else {}
+        if rules and all(n in rules for n in best):
             found["rule_based"] = Configuration(rules).restrict(best)
         found["best"] = best
         distinct: dict[FinalistName, Configuration] = {}
@@ -62,11 +63,11 @@ class Verification:
     @property
     def _began(self) -> Document:
         """What was active when the session began; of settings that began to move later, when the best was named."""
-        return {**self.named.before, **(self.session.baseline or {})}
+        return {**self.named.request.before, **(self.session.baseline or {})}
 
     def _name(self, row: Recommendation) -> FinalistName | None:
         if row.id == self.named.id:
-            best = Configuration(self.named.configuration or {})
+            best = Configuration(self.named.configuration)
             return next((n for n, c in self._configurations.items() if c == best), None)
         return next((n for n, origin in ORIGINS.items() if origin == row.origin), None)
 
@@ -81,7 +82,7 @@ class Verification:
 def of_session(unit: UnitOfWork, session: Session, rows: Sequence[Recommendation]) -> Verification | None:
     """From the session's recommendations, where one has named the best. `rows` may lack what is only shown."""
     own = trial_record.since_rebase(session, rows)
-    verified = [r for r in own if r.kind == Kind.VERIFICATION and r.proposed_at is not None]
+    verified = [r for r in own if r.kind == Kind.VERIFICATION and r.proposal is not None]
     named = [r for r in verified if r.parent_id is None]
     if not session.verification_rounds or not named:
         return None

@@ -15,7 +15,8 @@ from lutra_service.app.tuning.decide import decisions
 from lutra_service.app.tuning.result import outcomes
 from lutra_service.app.tuning.steps.facts import Reported, SettingsSeen, UndoBegun
 from lutra_service.common.actor import SERVICE
-from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
@@ -29,11 +30,15 @@ def undo_withdrawn(unit: UnitOfWork, reported: Reported) -> None:
             continue
         backs = unit.recommendations.rollbacks_of(row)
         if any(_undid(back, row) for back in backs):
-            by, why = named(unit, row.withdrawn_by), row.error or ""
+            by, why = named(unit, _withdrawn_by(row)), row.error or ""
             unit.recommendations.step(row, State.REVERTED, by, why, told=f"{row.id} was rolled back")
         elif not backs and not _rollback_pending(unit, database):
-            by, why = row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent applied it"
+            by, why = _withdrawn_by(row) or SERVICE, f"{row.id} was withdrawn while its agent applied it"
             _undo(unit, row, by, Failure(DecisionCode.WITHDRAWN, why, audit.party(by)))
+
+
+def _withdrawn_by(row: Recommendation) -> str | None:
+    return None if row.delivery is None else row.delivery.withdrawn_by
 
 
 def undo_forgotten(unit: UnitOfWork, seen: SettingsSeen) -> None:
@@ -58,7 +63,7 @@ def _undo(unit: UnitOfWork, row: Recommendation, by: str, known: Failure) -> Non
 
 def _rollback_pending(unit: UnitOfWork, database: Database) -> bool:
     approved = unit.recommendations.in_states(database.id, (State.APPROVED,))
-    return any(r.kind == Kind.ROLLBACK and r.withdrawn_at is None for r in approved)
+    return any(r.kind == Kind.ROLLBACK and not r.is_withdrawn for r in approved)
 
 
 def _undid(back: Recommendation, row: Recommendation) -> bool:

@@ -10,7 +10,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.tuning.deliver import directive_holder, withdrawal
 from lutra_service.common.actor import SERVICE
-from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.store import UnitOfWork
 
 MEASUREMENT_LATE = timedelta(hours=2)

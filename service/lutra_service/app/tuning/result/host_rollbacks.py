@@ -9,7 +9,7 @@ from lutra_models.wire import HostRollback
 from lutra_service.app.access import audit
 from lutra_service.app.tuning.steps.facts import RolledBackOnHost
 from lutra_service.app.tuning.steps.session_steps import pause
-from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.transitions import Declined
 from lutra_service.db.store import UnitOfWork
 
@@ -39,7 +39,7 @@ def record(unit: UnitOfWork, fact: RolledBackOnHost) -> None:
 def _taken_back(row: Recommendation, told: HostRollback) -> set[str]:
     """The settings of `row` that were as it had made them until then. What was reverted before says nothing."""
     reported = row.outcome is not None and row.outcome.reverted_on_host
-    if row.state == State.REVERTED and not (reported and row.turned_down is None):
+    if row.state == State.REVERTED and not (reported and not (row.decision and row.decision.turned_down)):
         return set()
-    made = {c["setting"]: c["after"] for c in row.changes or ()}
+    made = {c["setting"]: c["after"] for c in row.changes}
     return {n for n, was in told.settings.items() if n in made and made[n] == was.before}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,8 @@ from lutra_service.app.tuning.record import trial_record
 from lutra_service.app.tuning.record.histories import targets_of
 from lutra_service.app.tuning.steps.facts import Measured
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
+from lutra_service.db.schema.recommendation import Measurement, Recommendation
+from lutra_service.db.schema.records import Database, Session, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 WINDOWS_PER_TRIAL = 3
@@ -41,13 +43,15 @@ def record_measurement(unit: UnitOfWork, fact: Measured) -> None:
         _failed(unit, recommendation, Failure.told(report.failure), audit.agent(report.agent))
     elif recommendation.state == State.APPLIED:
         measured = _measured(unit, recommendation, lab=report.measures is not None)
+        told = recommendation.measurement or Measurement()
         if report.ended_early is not None:
-            unit.recommendations.change(id_, ended_early=report.ended_early.model_dump())
-        if measured is not None and _provisional(recommendation):
-            unit.recommendations.change(id_, measured=measured)
-        elif measured is not None:
-            by = audit.agent(report.agent)
-            unit.recommendations.step(recommendation, State.CONFIRMED, by, measured=measured)
+            told = replace(told, ended_early=report.ended_early.model_dump())
+        if measured is not None:
+            told = replace(told, measured=measured)
+        if measured is not None and not _provisional(recommendation):
+            unit.recommendations.step(recommendation, State.CONFIRMED, audit.agent(report.agent), measurement=told)
+        elif told != (recommendation.measurement or Measurement()):
+            unit.recommendations.change(id_, measurement=told)
 
 
 def _provisional(recommendation: Recommendation) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from lutra_models.errors import ApplyCode, DecisionCode, Failure, Party
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -18,7 +20,8 @@ from lutra_service.app.tuning.steps.facts import OutcomeTold, SettingsSeen
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
-from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.schema.recommendation import Delivery, Recommendation
+from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
@@ -40,7 +43,7 @@ def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
     recommendation = unit.recommendations.find(outcome.directive)
     if recommendation is None or recommendation.database_id != database.id:
         return
-    if recommendation.handed_out_at is None:
+    if not recommendation.is_handed_out:
         log.warning(
             "%s: an agent reports %s for %s, which was never handed out", database.id, outcome.state, recommendation.id
         )
@@ -61,7 +64,7 @@ def _late(unit: UnitOfWork, fact: OutcomeTold, ended: Recommendation) -> None:
     outcome = fact.outcome
     if outcome.state in ("refused", "failed"):
         if ended.outcome is None:
-            unit.recommendations.change(ended.id, outcome=ChangeOutcome.told(outcome))
+            unit.recommendations.change(ended.id, delivery=_delivered(ended, ChangeOutcome.told(outcome)))
         return
     log.warning("%s was %s and is active: its agent reports %s", ended.id, ended.state, outcome.state)
     _applied(unit, fact, ended)
@@ -70,8 +73,9 @@ def _late(unit: UnitOfWork, fact: OutcomeTold, ended: Recommendation) -> None:
 def _first(unit: UnitOfWork, fact: OutcomeTold, approved: Recommendation) -> None:
     outcome = fact.outcome
     if outcome.state in ("refused", "failed"):
-        failure, by, told = _failure(outcome), audit.agent(fact.agent), ChangeOutcome.told(outcome)
-        unit.recommendations.step(approved, State(outcome.state), by, failure.text, failure=failure, outcome=told)
+        failure, told = _failure(outcome), _delivered(approved, ChangeOutcome.told(outcome))
+        to, by = State(outcome.state), audit.agent(fact.agent)
+        unit.recommendations.step(approved, to, by, failure.text, failure=failure, delivery=told)
     else:
         _applied(unit, fact, approved)
 
@@ -80,14 +84,15 @@ def _applied(unit: UnitOfWork, fact: OutcomeTold, row: Recommendation) -> None:
     outcome, holder = fact.outcome, Holder(fact.agent, fact.epoch)
     told = ChangeOutcome.told(outcome).on(holder.epoch, fact.database.identity)
     by, applied_at = audit.agent(holder.agent), min(outcome.at, unit.now)  # it may have waited in the agent's spool
-    unit.recommendations.step(row, State.APPLIED, by, outcome.message, outcome=told, applied_at=applied_at)
+    delivery = _delivered(row, told, applied_at)
+    unit.recommendations.step(row, State.APPLIED, by, outcome.message, delivery=delivery)
     _after_applied(unit, row.id, outcome, holder)
 
 
 def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
     """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
-    unit.recommendations.change(recommendation.id, outcome=told)
+    unit.recommendations.change(recommendation.id, delivery=_delivered(recommendation, told))
     if recommendation.state != State.APPLIED:
         return
     if recommendation.kind == Kind.ROLLBACK:
@@ -101,8 +106,9 @@ def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
     failure, by = _failure(outcome), _who_undid(outcome, holder, events)
     said = f"a guard undid {recommendation.id}: {failure.text}"
+    delivery = _delivered(recommendation, told)
     unit.recommendations.step(
-        recommendation, State.REVERTED, by, failure.text, told=said, failure=failure, outcome=told
+        recommendation, State.REVERTED, by, failure.text, told=said, failure=failure, delivery=delivery
     )
 
 
@@ -129,7 +135,7 @@ def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     unit.recommendations.step(applied, State.CONFIRMED, by)
     parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
     if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
-        why, said = parent.reason or parent.error or "", f"{parent.id} was rolled back by {applied.id}"
+        why, said = _why_declined(parent) or parent.error or "", f"{parent.id} was rolled back by {applied.id}"
         unit.recommendations.step(parent, State.REVERTED, by, why, told=said)
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED, State.CONFIRMED)):
         if not _undone_by(applied, parent, later):
@@ -141,7 +147,7 @@ def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
 
 def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recommendation) -> bool:
     """Whether a rollback set back what `row` had changed."""
-    now, changes = back.configuration or {}, row.changes or ()
+    now, changes = back.configuration, row.changes
     if row.state == State.APPLIED:
         return all(c["setting"] in now for c in changes)
     if row.kind == Kind.ROLLBACK or parent is None or row.applied_at is None or parent.applied_at is None:
@@ -160,7 +166,7 @@ def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommend
         told = applied.outcome
         if told is None or not told.is_provisional or told.epoch in (None, report.epoch):
             continue
-        if applied.withdrawn_at is not None or _is_told(applied) or report.status.provisional == applied.id:
+        if applied.is_withdrawn or _is_told(applied) or report.status.provisional == applied.id:
             continue
         server, now = told.server, database.identity
         if server is not None and now is not None and not server.differences(now):
@@ -178,13 +184,23 @@ def notice_active(unit: UnitOfWork, seen: SettingsSeen) -> None:
     database, configuration = seen.database, seen.configuration
     for approved in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         session = unit.sessions.of(approved)
-        wanted = {c["setting"]: c["after"] for c in approved.changes or ()}
+        wanted = {c["setting"]: c["after"] for c in approved.changes}
         if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
             continue
-        told = ChangeOutcome.found_applied("applied by hand", unit.now)
-        unit.recommendations.step(approved, State.APPLIED, audit.BY_HAND, outcome=told, applied_at=unit.now)
+        told = _delivered(approved, ChangeOutcome.found_applied("applied by hand", unit.now), unit.now)
+        unit.recommendations.step(approved, State.APPLIED, audit.BY_HAND, delivery=told)
         if approved.kind == Kind.ROLLBACK:
             _rolled_back(unit, unit.recommendations.get(approved.id))
+
+
+def _delivered(row: Recommendation, outcome: ChangeOutcome, applied_at: datetime | None = None) -> Delivery:
+    """Its delivery with this outcome, and the moment at which it became active if that is told now."""
+    known = row.delivery or Delivery()
+    return replace(known, outcome=outcome, applied_at=applied_at or known.applied_at)
+
+
+def _why_declined(row: Recommendation) -> str | None:
+    return None if row.decision is None else row.decision.reason
 
 
 def _is_told(applied: Recommendation) -> bool:

@@ -25,7 +25,8 @@ from lutra_service.app.tuning.session.known_metrics import missing_load
 from lutra_service.app.tuning.steps.facts import NextStep
 from lutra_service.app.tuning.steps.session_steps import pause, wake
 from lutra_service.common.actor import AUTOMATIC, SERVICE
-from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
@@ -164,7 +165,7 @@ def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Se
 def _handed_over(rows: list[Recommendation]) -> Recommendation | None:
     """The newest that has ended: an agent may tell late what it did of one that had expired."""
     ended = (State.CONFIRMED, State.REVERTED, State.REJECTED, State.REFUSED, State.FAILED)
-    return next((r for r in reversed(rows) if r.state in ended and r.proposed_at is not None), None)
+    return next((r for r in reversed(rows) if r.state in ended and r.proposal is not None), None)
 
 
 def _verified(unit: UnitOfWork, session: Session) -> str:
@@ -181,7 +182,7 @@ def _fruitless(unit: UnitOfWork, session: Session) -> str | None:
     made_since = session.rebased_at or session.created_at
     last = unit.recommendations.last_ended(session.id, MEASURED, since, made_since, FRUITLESS_LIMIT)
     metric = session.judged.metric
-    read = [r for r in last if metric in (r.measured or {}) or r.ended_early is not None]
+    read = [r for r in last if r.measurement is not None and r.measurement.is_about(metric)]
     if len(last) < FRUITLESS_LIMIT or read:
         return None
     why = trial_record.failure(last[-1]) or f"{metric} was not measured"

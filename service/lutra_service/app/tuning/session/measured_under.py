@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.store import UnitOfWork
 
 LONGEST = 1000
@@ -19,7 +19,7 @@ OF_LOADS = "p99_of."
 
 def sentence(unit: UnitOfWork, handed_over: Recommendation) -> str | None:
     """Of every window that any recommendation of these very settings got on this database; None without a driver."""
-    ids = unit.recommendations.measured_alike(handed_over.database_id, handed_over.configuration or {})
+    ids = unit.recommendations.measured_alike(handed_over.database_id, handed_over.configuration)
     reports = [report for id_ in ids for report in unit.reports.of_recommendation(id_)]
     loads = [report.context for report in reports if report.window_end is not None and report.context]
     if not loads:

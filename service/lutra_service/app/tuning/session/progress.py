@@ -19,7 +19,8 @@ from lutra_service.app.tuning.propose import request
 from lutra_service.app.tuning.record import histories, trial_record, verification
 from lutra_service.app.tuning.record.verification import Verification
 from lutra_service.app.workloads import benefit
-from lutra_service.db.schema.records import Event, Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Event, Session
 from lutra_service.db.store import UnitOfWork
 
 SHORT = timedelta(seconds=10)
@@ -95,7 +96,7 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
     """
     if session.state != SessionState.RUNNING:
         return ""
-    late = next((r for r in rows if r.state == State.COMPUTING and unit.now - r.created_at >= SHORT), None)
+    late = next((r for r in rows if r.state == State.COMPUTING and unit.now - r.request.created_at >= SHORT), None)
     if late is not None:
         return _computed(unit, late)
     quiet = "" if session.mode == "lab" else silence.sentence(unit, unit.databases.get(session.database_id))
@@ -115,7 +116,7 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
 
 def _computed(unit: UnitOfWork, late: Recommendation) -> str:
     """What a computation that takes its time waits for."""
-    since = f"{late.id} was requested {(unit.now - late.created_at).total_seconds():.0f} s ago"
+    since = f"{late.id} was requested {(unit.now - late.request.created_at).total_seconds():.0f} s ago"
     if late.lease_until is not None and late.lease_until >= unit.now:
         lost = f", after a worker was lost {late.attempts} times" if late.attempts else ""
         return f"{since} and is being computed{lost}"

@@ -6,7 +6,8 @@ from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.tuning.steps.facts import UndoBegun
 from lutra_service.common.actor import SERVICE
-from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Session
 from lutra_service.db.store import UnitOfWork
 
 

@@ -33,7 +33,8 @@ from lutra_service.app.workloads.imports.exported import FACTS
 from lutra_service.common.documents import Document
 from lutra_service.common.ids import new_id
 from lutra_service.common.limits import REPORT_BYTES
-from lutra_service.db.schema.records import Recommendation, Session, Snapshot, StoredReport
+from lutra_service.db.schema.recommendation import Decision, Measurement, Proposal, Recommendation, Request
+from lutra_service.db.schema.records import Session, Snapshot, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 MODELLED = 200
@@ -337,17 +338,12 @@ def _trial(session: Session, number: int, observation: Observation, at: datetime
         database_id=session.database_id,
         session_id=session.id,
         kind=Kind.SEARCH,
-        origin=Origin.MANUAL,
-        trial=number,
         state=State.CONFIRMED if measured else State.FAILED,
-        measured=dict(observation.metrics) if measured else None,
+        trial=number,
+        request=Request(fingerprint([session.id, number]), 0, __version__, {}, at),
+        proposal=Proposal(dict(observation.configuration), Origin.MANUAL),
+        decision=Decision(now),
+        measurement=Measurement(dict(observation.metrics)) if measured else None,
         failure=None if observation.failure is None else Failure.told(observation.failure),
-        key=fingerprint([session.id, number]),
-        seed=0,
-        package_version=__version__,
-        before={},
-        configuration=dict(observation.configuration),
-        created_at=at,
-        decided_at=now,
         ended_at=now,
     )

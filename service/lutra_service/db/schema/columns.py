@@ -1,0 +1,92 @@
+"""The SQL facts about a field of a record that its Python type does not say, and the types of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, get_origin
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    Integer,
+    String,
+    TypeDecorator,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql.elements import False_
+from sqlalchemy.types import TypeEngine
+
+from lutra_service.db.schema.storable import Unstorable
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC on every database; SQLite keeps no zone of its own."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        try:
+            return None if value is None else value.astimezone(UTC)
+        except OverflowError:
+            raise Unstorable(f"{value} is not a moment in UTC") from None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+DOCUMENT = JSON(none_as_null=True)
+TYPES: dict[type, TypeEngine[Any]] = {bool: Boolean(), datetime: UtcDateTime(), float: Double(), int: Integer()}
+"""By the type of a value; a text has a length, and every other value is stored as a document."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """In the annotation of a field. `length` is that of a text, and `of` the column that it refers to.
+
+    `default` is the SQL value of a row that was stored without one.
+    """
+
+    length: int | None = None
+    of: str | None = None
+    is_key: bool = False
+    is_unique: bool | None = None
+    is_indexed: bool | None = None
+    is_big: bool = False
+    default: str | False_ | None = None
+
+    def column(self, name: str, kind: Any, is_nullable: bool) -> Column[Any]:
+        """The column of a field of this type. Raises ValueError for a text without a length."""
+        return Column(
+            name,
+            ForeignKey(self.of) if self.of else self._type(name, kind),
+            primary_key=self.is_key,
+            nullable=is_nullable and not self.is_key,
+            unique=self.is_unique,
+            index=self.is_indexed,
+            server_default=self.default,
+        )
+
+    def _type(self, name: str, kind: Any) -> TypeEngine[Any]:
+        if kind is str or get_origin(kind) is Literal or (isinstance(kind, type) and issubclass(kind, StrEnum)):
+            if self.length is None:
+                raise ValueError(f"{name}: a text has a length: annotate it as Stored(40)")
+            return String(self.length)
+        if self.is_big:
+            return BigInteger().with_variant(Integer(), "sqlite") if self.is_key else BigInteger()
+        return TYPES.get(kind, DOCUMENT)
+
+
+Id = Annotated[str, Stored(40, is_key=True)]
+OfDatabase = Annotated[str, Stored(of="databases.id")]
+OfSession = Annotated[str, Stored(of="sessions.id")]
+OfRecommendation = Annotated[str, Stored(of="recommendations.id")]
