@@ -61,7 +61,7 @@ class Reporter:
         self._cycle_s = cycle_s
 
     def store(self, content: Content) -> None:
-        """Store a report of the server as it was observed last. If the disk does not take it, the next one has its content."""
+        """Store a report of the server's latest observation. If the disk refuses it, the next report repeats it."""
         self._reported_s = self._cycle_s
         waiting = [o for o in self._database.changes.load().due if o not in content.outcomes]
         outcomes = [*waiting[: MOST_OUTCOMES - len(content.outcomes)], *content.outcomes]

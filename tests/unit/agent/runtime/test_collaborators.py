@@ -74,7 +74,7 @@ def test_a_report_is_due_an_interval_after_the_begin_of_the_cycle_that_stored_on
 def test_what_the_service_says_beside_a_directive_is_kept(made: Bench) -> None:
     told = directive(made)
     rules = Rules(maintenance_windows=(MaintenanceWindow(WEEKDAYS, "00:00", 1440),))
-    assert Reporter(made.database, made.reports, Silent(News(told, rules)), None).wait(1.0) is told
+    assert Reporter(made.database, made.reports, Silent(News(told, rules)), None).wait(60.0) is told
     assert made.database.rules.current == rules
 
 
