@@ -79,7 +79,7 @@ def _product(stored: Store, who: Principal | None) -> list[Metric]:
         found, waiting = stored.read(
             lambda unit: (
                 figures.by_database(unit, None if who is None else who.database_id),
-                unit.recommendations.to_compute(unit.now),
+                unit.jobs.count("recommendation", unit.now)[1],
             )
         )
         size = stored.bytes()

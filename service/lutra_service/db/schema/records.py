@@ -188,8 +188,6 @@ class Recommendation:
     outcome: ChangeOutcome | None = None
     measured: Document | None = None
     failure: Failure | None = None
-    lease_until: datetime | None = None
-    attempts: int = 0
     proposed_at: datetime | None = None
     decided_at: datetime | None = None
     decided_by: str | None = None
@@ -239,12 +237,18 @@ class Recommendation:
         return who
 
 
-@dataclass(frozen=True)
-class PendingJob:
-    """A computation that nobody works on, and the database or the model version that it is of."""
+JobName = Literal["recommendation", "shadow", "score", "workload"]
 
+
+@dataclass(frozen=True)
+class Job:
     id: str
-    of: str
+    kind: JobName
+    ready_at: datetime
+    database_id: str | None = None
+    attempts: int = 0
+    owner: str | None = None
+    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -385,7 +389,6 @@ class Workload:
     fitted_with: str | None = None
     error: str | None = None
     merged_into: str | None = None
-    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -448,7 +451,6 @@ class ModelJob:
     results: list[Document] = field(default_factory=list)
     predictions: Document | None = None
     error: str | None = None
-    lease_until: datetime | None = None
     ended_at: datetime | None = None
 
 

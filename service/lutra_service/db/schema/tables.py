@@ -187,7 +187,7 @@ class SessionRow(Table):
 
 
 class RecommendationRow(Table):
-    """A recommendation from its request to its outcome; a row `computing` is also the job (see `app.jobs`).
+    """A recommendation from its request to its outcome. One that is `computing` has a job (see `JobRow`).
 
     `key` makes the request unique: the same question about the same history is one row. `digest` is that of the
     configuration, for look-ups. `trial` numbers the recommendations of a session from 1. `kind` is search, verification
@@ -238,8 +238,6 @@ class RecommendationRow(Table):
     outcome: Mapped[Document | None]
     measured: Mapped[Document | None]
     failure: Mapped[Document | None]
-    lease_until: Mapped[datetime | None]
-    attempts: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime]
     proposed_at: Mapped[datetime | None]
     decided_at: Mapped[datetime | None]
@@ -271,6 +269,26 @@ class RequestRow(Table):
     recommendation_id: Mapped[str] = mapped_column(ForeignKey("recommendations.id"), primary_key=True)
     task: Mapped[str] = mapped_column(String(40))
     payload: Mapped[Document]
+
+
+class JobRow(Table):
+    """A computation that is to be done. The row is deleted when the computation ends or is cancelled.
+
+    `id` is the id of its subject: a recommendation, a model job or a workload. Jobs of one database are computed one
+    after another, and databases take turns: `ready_at` is the time of the request, or of the end of the database's
+    previous job. `owner` is the process that computes it, and no other process may until `lease_until`. `attempts` is
+    the number of workers that were lost while they computed it.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (Index("ix_jobs_kind", "kind", "id"), Index("ix_jobs_database", "database_id", "id"))
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    ready_at: Mapped[datetime]
+    database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
+    attempts: Mapped[int]
+    owner: Mapped[str | None] = mapped_column(String(40))
+    lease_until: Mapped[datetime | None]
 
 
 class ReportRow(Table):
@@ -402,7 +420,6 @@ class WorkloadRow(Table):
     `key` its digest, and `metric` its objective's. `taught` is a summary of the model `snapshot_id`
     (`lutra_models.gp.transfer.workload`). `fitted_with` are the options and the recipe of both, and `error` is the
     reason of a failed fit. A workload without a lesson beyond another one of its database is `merged_into` that one.
-    `lease_until`: a worker fits it.
     """
 
     __tablename__ = "workloads"
@@ -426,7 +443,6 @@ class WorkloadRow(Table):
     fitted_with: Mapped[str | None] = mapped_column(String(64))
     error: Mapped[str | None] = mapped_column(String(1000))
     merged_into: Mapped[str | None] = mapped_column(String(40))
-    lease_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     changed_at: Mapped[datetime]
 
@@ -496,7 +512,8 @@ class ModelVersionRow(Table):
 
 
 class ModelJobRow(Table):
-    """A computation for a model version: its scorecard, session by session, or one prediction in the shadow.
+    """A computation for a model version: its scorecard, session by session, or one prediction in the shadow. It has a
+    job while it is `waiting` (see `JobRow`).
 
     `sessions` are those of a scorecard, and `results` the outcomes of the first of them. A prediction is of a
     recommendation; `predictions` stay as long as that does.
@@ -505,7 +522,6 @@ class ModelJobRow(Table):
     __tablename__ = "model_jobs"
     __table_args__ = (
         UniqueConstraint("model_id", "recommendation_id", name="uq_model_jobs_recommendation"),
-        Index("ix_model_jobs_state", "state", "id"),
         Index("ix_model_jobs_model", "model_id", "kind", "id"),
         Index("ix_model_jobs_recommendation", "recommendation_id"),
     )
@@ -518,6 +534,5 @@ class ModelJobRow(Table):
     results: Mapped[list[Any]]
     predictions: Mapped[Document | None]
     error: Mapped[str | None] = mapped_column(String(1000))
-    lease_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]

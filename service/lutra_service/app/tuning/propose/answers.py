@@ -63,14 +63,14 @@ def _proposed(
     unit: UnitOfWork, row: Recommendation, at: ServerContext, configuration: Configuration, told: Document
 ) -> None:
     values = change_set.change_details(at, configuration)
-    values |= {"proposed_at": unit.now, "lease_until": None}
+    values |= {"proposed_at": unit.now}
     unit.recommendations.step(row, State.PROPOSED, SERVICE, **told, **values)
 
 
 def _nothing(unit: UnitOfWork, row: Recommendation, at: ServerContext, told: Document) -> None:
     """Nobody is asked for approval."""
     values = change_set.change_details(at, at.active.restrict(at.space.names))
-    values |= {"proposed_at": unit.now, "lease_until": None}
+    values |= {"proposed_at": unit.now}
     unit.recommendations.step(row, State.UNNEEDED, SERVICE, **told, **values)
 
 
