@@ -90,7 +90,11 @@ def _fill(store: Store, first: int, count: int) -> None:
 
 def _done(store: Store) -> int:
     want = lessons.fitted_with(DEFAULT.fingerprint)
-    return store.read(lambda unit: unit.workloads.extent()[0] - unit.workloads.count_unfitted(want))
+    return store.read(
+        lambda unit: (
+            unit.workloads.extent()[0] - len(unit.workloads.unfitted(want)) - sum(unit.jobs.count("workload", unit.now))
+        )
+    )
 
 
 def _train(url: str, workers: int, until: Callable[[], bool] | None = None) -> dict[str, Any]:

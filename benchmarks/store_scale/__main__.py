@@ -57,7 +57,7 @@ def questions(store: Store, names: list[str]) -> dict[str, Callable[[], object]]
         "the newest page of windows": lambda: store.read(lambda u: server_state.windows(u, busy, 50, None)),
         "a page far back": lambda: store.read(lambda u: server_state.windows(u, busy, 50, "5000")),
         "the current directive": lambda: store.read(lambda u: directives.current(u, u.databases.get(busy), None)),
-        "what is to be computed": lambda: store.read(lambda u: u.recommendations.waiting(u.now, ())),
+        "what is to be computed": lambda: store.read(lambda u: u.jobs.waiting(("recommendation",), u.now)),
         "old groups of one database": lambda: store.read(lambda u: u.retention.mergeable(busy, u.now - FORTNIGHT)),
     }
 

@@ -145,7 +145,7 @@ def replay(recommendation: str) -> None:
     # In a worker of the same make: the number of BLAS threads alone changes the last bits.
     worker = make_worker(settings)
     try:
-        again = worker.run(request.task, request.payload)
+        again = worker.run(request.name, request.payload)
     except (LutraError, WorkerLost, NoWorker) as error:
         raise click.ClickException(f"{recommendation} could not be recomputed: {error}") from error
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
 from lutra_models import __version__
@@ -13,19 +14,33 @@ from lutra_service.api.http import problems
 from lutra_service.api.http.access_log import AccessLog
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.notifier import Notifier
-from lutra_service.app.jobs.executor import Compute
-from lutra_service.app.jobs.training_thread import TrainingThread
+from lutra_service.app.databases import findings
+from lutra_service.app.jobs import workload_jobs
+from lutra_service.app.jobs.executor import Chore, Compute
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.app.tuning.consequences.follow import follow
+from lutra_service.app.tuning.result import expiry
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
-from lutra_service.workers.maker import MakesWorker
+from lutra_service.workers.maker import MakesWorker, candidate_worker
 
 DESCRIPTION = """Recommends database settings and predicts what they give.
 
 Every call carries `Authorization: Bearer lutra_…`. Errors are RFC 9457 problems with a stable `code`."""
+
+
+def train(store: Store) -> None:
+    store.write(workload_jobs.queue)
+
+
+def chores(settings: Settings) -> tuple[Chore, ...]:
+    return (
+        Chore(settings.sweep_s, expiry.sweep),
+        Chore(settings.sweep_s, findings.look),
+        Chore(settings.train_s, train),
+    )
 
 
 def create_app(settings: Settings | None = None, executor: MakesWorker | None = None) -> FastAPI:
@@ -34,8 +49,8 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
     store = Store(make_engine(settings.database_url), daily_bytes=settings.daily_bytes, follow=follow)
     notifier = Notifier(settings.polls_per_item, settings.polls_per_token)
     entry = Entry(store, settings)
-    compute = Compute(store, settings, executor)
-    threads = compute, RetentionThread(store, settings), TrainingThread(store, settings, executor)
+    compute = Compute(store, settings, executor, chores=chores(settings))
+    threads = compute, RetentionThread(store, settings)
     store.listeners += [notifier.notify, compute.on_change]
 
     @asynccontextmanager
@@ -63,6 +78,7 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
     app.state.report_writer = ReportWriter(store)
     app.state.notifier = notifier
     app.state.compute = compute
+    app.state.make_candidates = executor or partial(candidate_worker, settings)
     app.state.entry = entry
     app.add_middleware(AccessLog, entry=entry, behind_proxy=settings.behind_tls_proxy)
     problems.install(app)

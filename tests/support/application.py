@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from fastapi import FastAPI
 from lutra_service import main
-from lutra_service.app.jobs.training_thread import TrainingThread
+from lutra_service.app.jobs.executor import Chore
 from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.common.settings import Settings
 from lutra_service.db import migrate
@@ -30,20 +30,19 @@ class Pruning(RetentionThread):
             super().start()
 
 
-class Fitting(TrainingThread):
-    """Begins only where a test names `train_s`, as `Pruning` does."""
-
-    def start(self) -> None:
-        if "train_s" in self._settings.model_fields_set:
-            super().start()
+def chores(settings: Settings) -> tuple[Chore, ...]:
+    """Without the training, except where a test names `train_s`, for the same reason."""
+    named = "train_s" in settings.model_fields_set
+    return tuple(c for c in main.chores(settings) if named or c.work is not main.train)
 
 
 def application(settings: Settings, executor: MakesWorker) -> FastAPI:
     """One of its own, with the routes that every application has, and the engine of the database that it names."""
+    asked = chores(settings)
     with (
         patch.object(main, "make_engine", engine_of),
         patch.object(main, "RetentionThread", Pruning),
-        patch.object(main, "TrainingThread", Fitting),
+        patch.object(main, "chores", lambda _: asked),
     ):
         app = main.create_app(settings, executor)
     app.router.routes = first_application().router.routes

@@ -90,7 +90,9 @@ async def get_metrics(request: Request, stored: StoreDep) -> Response:
 def _product(stored: Store, who: Principal | None, most: int) -> list[Metric]:
     """What the store tells; and where it does not answer, that."""
     try:
-        rows, waiting = stored.read(lambda unit: (_rows(unit, who, most), unit.recommendations.to_compute(unit.now)))
+        rows, (_, waiting) = stored.read(
+            lambda unit: (_rows(unit, who, most), unit.jobs.count("recommendation", unit.now))
+        )
         size = stored.bytes()
     except StoreAway:  # the store itself writes one line
         return [gauge("lutra_store_up", STORE_UP, (), [((), 0)])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+import threading
 from typing import TYPE_CHECKING
 
 import click
@@ -21,12 +21,10 @@ def public() -> None:
     """
     from lutra_models.errors import LutraError
 
-    from lutra_service.app.jobs.training import Training
+    from lutra_service.app.jobs.training import train
     from lutra_service.app.workloads.imports.public_tables import folder, keep, read
     from lutra_service.commands.opening import check_schema, opened
-    from lutra_service.commands.train import Teller
     from lutra_service.common.settings import Settings
-    from lutra_service.workers.maker import make_worker
     from lutra_service.workers.protocol import NoWorker
 
     settings = Settings()
@@ -42,9 +40,7 @@ def public() -> None:
         outcomes = store.write(lambda unit: keep(unit, tables))
         tell(tables, outcomes)
         try:
-            trained = Training(
-                store, partial(make_worker, settings, waited_for=False), settings.workers, Teller()
-            ).run()
+            trained = train(store, settings, threading.Event(), click.echo)
         except NoWorker as error:
             raise click.ClickException(f"imported, but not fitted yet ({error}): run `lutra train`") from error
     click.echo(str(trained))

@@ -21,13 +21,14 @@ from lutra_service.common.limits import DAILY_BYTES
 from lutra_service.db.repositories.audit import Audit
 from lutra_service.db.repositories.bulk import Bulk
 from lutra_service.db.repositories.events import AcceptedFindings, Events, Findings
-from lutra_service.db.repositories.jobs import Requests, Snapshots
+from lutra_service.db.repositories.jobs import Jobs
 from lutra_service.db.repositories.ledger import Ledger
 from lutra_service.db.repositories.models import ModelJobs, Models
 from lutra_service.db.repositories.observations import Observations
 from lutra_service.db.repositories.recommendations import Recommendations
 from lutra_service.db.repositories.registry import Answers, Databases, Tokens
 from lutra_service.db.repositories.reports import Reports
+from lutra_service.db.repositories.requests import Requests, Snapshots
 from lutra_service.db.repositories.retention import RetentionRepository
 from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.repositories.workloads import Workloads
@@ -107,6 +108,7 @@ class UnitOfWork:
         self.answers = Answers(db, news)
         self.sessions = Sessions(db, news)
         self.recommendations = Recommendations(db, news, ledger)
+        self.jobs = Jobs(db, news)
         self.requests = Requests(db, news, ledger)
         self.reports = Reports(db, news, ledger)
         self.observations = Observations(db)

@@ -86,7 +86,9 @@ def session_of(service: Service, agent: Agent) -> Document:
 
 
 @pytest.mark.parametrize(("workers", "seed"), [(1, poison.ENDS), (2, poison.KILLED)], ids=["ends", "is killed"])
-def test_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, workers: int, seed: int) -> None:
+def test_a_computation_that_ends_its_process_fails_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, workers: int, seed: int
+) -> None:
     with running(tmp_path, executor=poisoned(), workers=workers) as service:
         bad = an_agent_in_a_session(service, "bad", seed)
         sound = [an_agent_in_a_session(service, f"sound {n}") for n in range(4)]
@@ -94,8 +96,8 @@ def test_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, workers
         found = [settled(service, one) for one in made]
         assert [r["state"] for r in found] == ["proposed", "proposed", "failed", "proposed", "proposed"]
         assert "lost 3 times: its process" in found[2]["error"]
-        attempts = [service.store.read(lambda u, m=m: u.recommendations.get(m["id"]).attempts) for m in made]
-        assert attempts[:2] + attempts[3:] == [0, 0, 0, 0]
+        lost = [record.args for record in caplog.records if record.msg == "%s was lost"]
+        assert lost == [(found[2]["id"],)] * 3
         assert {session_of(service, agent)["state"] for agent in sound} == {"running"}
         assert session_of(service, bad)["state"] == "paused"
 

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -12,6 +11,9 @@ import psutil
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_lab.servers.processes import runs
+from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
+from lutra_service.app.jobs import workload_jobs
+from lutra_service.app.workloads import lessons
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
@@ -30,7 +32,7 @@ BETWEEN = 10
 @pytest.fixture
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """For each test one of its own, which is killed."""
-    with Served(tmp_path_factory.mktemp("service"), LUTRA_SWEEP_S="0.2", **UNHURRIED) as served:
+    with Served(tmp_path_factory.mktemp("service"), LUTRA_SWEEP_S="0.2", LUTRA_LEASE_S="1", **UNHURRIED) as served:
         yield served
 
 
@@ -75,20 +77,41 @@ def test_what_a_killed_service_was_computing_is_computed_by_the_next(served: Ser
     made = api.take("POST", f"/v1/databases/{database}/recommendations")
     assert made["state"] == "computing"
     store = Store(make_engine(served.env["LUTRA_DATABASE_URL"]))
-    until(lambda: store.read(lambda u: u.recommendations.get(made["id"]).lease_until))
+    until(lambda: store.read(lambda u: u.jobs.get(made["id"]).lease_until))
     served.kill()
     for worker in workers:
         worker.resume()
     until(lambda: not any(map(runs, workers)))
-    # As if its lease had run out meanwhile.
-    earlier = store.read(lambda u: u.now) - timedelta(seconds=1)
-    store.write(lambda u: u.recommendations.change(made["id"], lease_until=earlier))
     store.close()
     served.start()
     path = f"/v1/recommendations/{made['id']}"
     until(lambda: api.take("GET", path, None, Prefer=f"wait={LONGEST_S}")["state"] != "computing")
     found = api.take("GET", path)
     assert (found["state"], found["origin"]) == ("proposed", "evidence")
+
+
+@pytest.mark.thorough
+def test_a_killed_service_loses_no_score_of_a_model_and_no_fit_of_a_workload(served: Served) -> None:
+    store = Store(make_engine(served.env["LUTRA_DATABASE_URL"]))
+    workload, _ = store.write(lambda u: lessons.imported(u, a_history(), "postgresql", "a data set"))
+    model = served.api.take("POST", "/v1/models", {"name": "theirs", "options": {"surrogate": {"name": "toygp"}}})["id"]
+    served.api.take("POST", f"/v1/models/{model}/score")
+    store.write(workload_jobs.queue)
+    score = store.read(lambda u: u.model_jobs.newest(model))
+    assert score is not None
+    until(lambda: store.read(lambda u: all(job is None or job.owner for job in map(u.jobs.find, (score.id, workload)))))
+    served.kill()
+    served.start()
+    until(lambda: served.api.take("GET", f"/v1/models/{model}")["scoring"]["state"] == "done")
+    until(lambda: store.read(lambda u: u.workloads.get(workload).snapshot_id))
+    assert store.read(lambda u: u.jobs.waiting(("score", "workload"), u.now)) == []
+    store.close()
+
+
+def a_history() -> History:
+    space = KnobSpace([Knob("work_mem", Number(64, 65536, unit="kB", log=True, integer=True))])
+    seen = [Observation({"work_mem": 1024 * (i + 1)}, {"qps": 100.0 + i}) for i in range(4)]
+    return History(space, Objective("qps", "maximize"), observations=seen)
 
 
 def test_a_service_that_is_told_to_stop_lets_waiting_agents_go(served: Served) -> None:

@@ -41,7 +41,7 @@ async def exports(request: Request) -> Places:
 
 
 async def make_candidates(request: Request) -> MakesWorker:
-    return cast(MakesWorker, request.app.state.compute.make_candidates)
+    return cast(MakesWorker, request.app.state.make_candidates)
 
 
 StoreDep = Annotated[Store, Depends(store)]

@@ -1,10 +1,7 @@
-"""Computations outside the API's process: recommendations that are `computing`, and the computations of model versions,
-are claimed, given to a worker, and completed.
+"""Computations outside the API's process: jobs of the queue are claimed, given to workers, and ended.
 
 A worker is a process of this machine, or one of a Dask cluster. It computes one request at a time and keeps no state:
-one that dies loses only time, and affects no other computation. Model versions share one separate worker. It never
-computes a recommendation, pauses while the machine computes one, and ends before it computes for another version,
-because it may have loaded the code of others.
+one that dies loses only time, and affects no other computation.
 """
 
 from __future__ import annotations
@@ -12,80 +9,89 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from lutra_models.errors import LutraError
 
-from lutra_service.app.databases import findings
-from lutra_service.app.jobs import lease, model_jobs
-from lutra_service.app.jobs.kinds import JobKind
-from lutra_service.app.tuning.result import expiry
+from lutra_service.app.jobs import model_jobs, recommendation_jobs, workload_jobs
+from lutra_service.app.jobs.kinds import JobKind, Pool, Task
+from lutra_service.app.jobs.leases import Leases
 from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS
-from lutra_service.db.schema.records import PendingJob
+from lutra_service.db.repositories.jobs import QUEUE
+from lutra_service.db.schema.records import Job
 from lutra_service.db.store import Store, StoreAway, Work
-from lutra_service.workers.maker import MakesWorker, candidate_worker, make_worker
+from lutra_service.workers.maker import MakesWorker
 from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
 
 log = logging.getLogger(__name__)
 
-KINDS: tuple[JobKind, JobKind] = (lease, model_jobs)
+POOLS: tuple[Pool, ...] = (recommendation_jobs.POOL, model_jobs.POOL, workload_jobs.POOL)
+"""The first go first."""
 STOP_S = 10.0
 """So long a stop waits for each thread."""
-REMEMBERED = 10_000
-"""Databases. One whose last turn is forgotten comes first, as if it had never had one."""
 
 
-class FairQueue:
-    """Remembers the order in which databases had their turns."""
+@dataclass(frozen=True)
+class Chore:
+    """Work that is done every `every_s`, for as long as the service runs."""
 
-    def __init__(self) -> None:
-        self._last: dict[str, int] = {}
-        self._count = 0
-
-    def next(self, free: int, waiting: Sequence[PendingJob]) -> list[PendingJob]:
-        """Up to `free` of those: first the databases whose last turn is the longest ago.
-
-        `waiting` holds each database once, in the order in which the computations were asked for.
-        """
-        return sorted(waiting, key=lambda w: self._last.get(w.of, 0))[:free]
-
-    def took(self, database_id: str) -> None:
-        self._count += 1
-        self._last.pop(database_id, None)
-        self._last[database_id] = self._count
-        while len(self._last) > REMEMBERED:
-            del self._last[next(iter(self._last))]
+    every_s: float
+    work: Callable[[Store], object]
 
 
-def _kind(id_: str) -> JobKind:
-    """Which of the two it waits in."""
-    return model_jobs if id_.startswith(model_jobs.PREFIX) else lease
+@dataclass(eq=False)
+class Seat:
+    """A worker; `loaded` is the model version whose code it may have loaded."""
+
+    worker: Worker
+    loaded: str = ""
+
+
+@dataclass(eq=False)
+class Run:
+    """A job that is being computed. It has no seat while only its end is still to be stored: its worker may already
+    compute the next job, and must not be killed for this one.
+    """
+
+    job: Job
+    kind: JobKind
+    pool: Pool
+    seat: Seat | None
 
 
 class Compute:
-    """Claims, computes, completes. `wake` may be called from any thread; `start` and `stop` once each."""
+    """Claims, computes, ends. `wake` may be called from any thread; `start` and `stop` once each.
 
-    def __init__(self, store: Store, settings: Settings, executor: MakesWorker | None = None) -> None:
-        self._store = store
-        self._settings = settings
-        self._make: MakesWorker = executor or partial(make_worker, settings)
-        self._idle: list[Worker] = []
-        self.make_candidates: MakesWorker = executor or partial(candidate_worker, settings)
-        self._candidates: Worker | None = None
-        self._loaded = ""
-        """The model version that the candidates' worker computed for."""
-        self._running: dict[str, tuple[PendingJob, Worker | None]] = {}
-        """By id. Once a computation has ended, and only its end is still to be stored, it has no worker: nobody kills
-        that worker for it, as it may compute the next one already.
-        """
+    `ends` counts the outcomes of the computations so far. `unavailable` is the reason why no worker could compute the
+    last job that had to wait for that; empty if there is no such job.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        executor: MakesWorker | None = None,
+        pools: Sequence[Pool] = POOLS,
+        chores: Sequence[Chore] = (),
+        only: str | None = None,
+    ) -> None:
+        """`executor` makes the workers, instead of each pool its own. `only` this job is computed, if it names one."""
+        self._store, self._settings, self._executor, self._pools = store, settings, executor, pools
+        self._leases = Leases(store, settings, only)
+        self._done: dict[Chore, float | None] = dict.fromkeys(chores)
+        self.ends: Counter[str] = Counter()
+        self.unavailable = ""
+        self._idle: dict[Pool, list[Seat]] = {pool: [] for pool in pools}
+        self._running: dict[str, Run] = {}
         self._lock = threading.Lock()
         """Held where a worker goes from one computation to another, and where one is killed for what it computes."""
         self._threads: list[threading.Thread] = []
         """Those that compute, and some that have ended."""
-        self._queue = FairQueue()
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="compute", daemon=True)
@@ -99,41 +105,32 @@ class Compute:
         self.wake()
         if self._thread.ident is not None:
             self._thread.join(timeout=STOP_S)
-        unfinished = list(self._running.values())
-        for idle in list(self._idle):
-            idle.close()
-        for _, worker in unfinished:
-            if worker is not None:
-                worker.kill()
+        for id_ in list(self._running):
+            self._kill(id_)
         for thread in self._threads:
             thread.join(timeout=STOP_S)
-        for waiting, _ in unfinished:
-            self._release(waiting.id)
-        if self._candidates is not None and all(worker is not self._candidates for _, worker in unfinished):
-            self._candidates.close()
-
-    def _release(self, id_: str) -> None:
-        try:
-            self._store.write(lambda u: _kind(id_).release(u, id_))
-        except Exception:
-            log.exception("the lease of %s could not be released; it will expire", id_)
+        for run in list(self._running.values()):
+            self._try(run, partial(self._leases.release, job=run.job))
+        for pool in self._pools:
+            self._close_idle(pool)
 
     def wake(self) -> None:
         self._news.set()
 
     def on_change(self, changed: set[str]) -> None:
-        """A listener of the store: what changed may be something to compute."""
-        if any(id_.startswith(("rec_", model_jobs.PREFIX)) for id_ in changed):
+        """A listener of the store: there may be something to compute."""
+        if QUEUE in changed:
             self.wake()
 
     def _run(self) -> None:
-        swept = 0.0
+        swept = None
         self._get_ready()
         while not self._stopping.is_set():
             try:
                 self._claim()
-                if time.monotonic() - swept > self._settings.sweep_s:
-                    self._sweep()
+                if swept is None or time.monotonic() - swept > self._settings.sweep_s:
+                    self._keep()
+                    self._do_chores()
                     swept = time.monotonic()
             except StoreAway:
                 pass  # the rows wait
@@ -142,136 +139,150 @@ class Compute:
             self._news.wait(self._settings.sweep_s)
             self._news.clear()
 
+    def _make(self, pool: Pool) -> Seat:
+        return Seat(pool.make(self._settings) if self._executor is None else self._executor())
+
     def _get_ready(self) -> None:
-        """One worker, before anybody asks for a computation: a new process loads for seconds."""
-        worker = self._make()
-        self._idle.append(worker)
-        try:
-            worker.start()
-        except NoWorker:
-            log.exception("the first worker could not be started")
+        for pool in self._pools:
+            if pool.ready:
+                self._idle[pool].append(seat := self._make(pool))
+                try:
+                    seat.worker.start()
+                except NoWorker:
+                    log.exception("the first worker could not be started")
 
     def _claim(self) -> None:
-        """As many recommendations as there are free workers, each of another database than those that are being run;
-        and one computation of a model version.
-        """
-        lease_s, running = self._settings.lease_s, [waiting for waiting, _ in list(self._running.values())]
-        busy = {waiting.of for waiting in running if _kind(waiting.id) is lease}
-        free = self._settings.workers - len(busy)
-        if free > 0 and self._store.read(lambda u: lease.waiting(u, busy)):
-            pick = partial(self._queue.next, free)
-            for waiting in self._store.write(lambda u: lease.claim(u, lease_s, busy, pick)):
-                self._queue.took(waiting.of)
-                self._take(waiting, self._idle.pop() if self._idle else self._make())
-        if len(busy) == len(running) and self._store.read(lambda u: model_jobs.waiting(u, 1)):
-            for waiting in self._store.write(lambda u: model_jobs.claim(u, lease_s, 1)):
-                self._candidates = self._candidates or self.make_candidates()
-                self._take(waiting, self._candidates)
+        """As many jobs as there are free workers, each of another database than those that are being computed."""
+        running = list(self._running.values())
+        busy = {run.job.database_id for run in running if run.job.database_id is not None}
+        for pool in self._pools:
+            taken = sum(run.pool is pool for run in running)
+            free = pool.size(self._settings) - taken
+            jobs = self._leases.claim(pool, free, busy) if free > 0 else []
+            for job in jobs:
+                self._take(job, pool)
+            if not (jobs or taken or pool.stays):
+                self._close_idle(pool)
 
-    def _take(self, waiting: PendingJob, worker: Worker) -> None:
+    def _take(self, job: Job, pool: Pool) -> None:
+        kind = next(kind for kind in pool.kinds if kind.name == job.kind)
+        seat = self._idle[pool].pop() if self._idle[pool] else self._make(pool)
+        run = Run(job, kind, pool, seat)
         with self._lock:
-            self._running[waiting.id] = waiting, worker
+            self._running[job.id] = run
             self._give_way()
-        self._begin(waiting, worker)
-
-    def _give_way(self) -> None:
-        """Candidates compute while no recommendation is computed on this machine."""
-        if self._candidates is not None and self._settings.dask_scheduler is None:
-            self._candidates.pause(any(_kind(id_) is lease for id_ in self._running))
-
-    def _begin(self, waiting: PendingJob, worker: Worker) -> None:
         try:
-            thread = threading.Thread(target=self._compute, args=(waiting, worker), daemon=True)
+            thread = threading.Thread(target=self._compute, args=(run, seat), daemon=True)
             thread.start()
             self._threads = [*(t for t in self._threads if t.is_alive()), thread]
         except RuntimeError:  # no more threads: the lease runs out
-            self._free(waiting, worker)
+            self._free(run, seat)
             raise
 
-    def _free(self, waiting: PendingJob, worker: Worker) -> None:
+    def _free(self, run: Run, seat: Seat) -> None:
         with self._lock:
-            if worker is not self._candidates:
-                self._idle.append(worker)
-            del self._running[waiting.id]
+            self._idle[run.pool].append(seat)
+            del self._running[run.job.id]
             self._give_way()
 
-    def _sweep(self) -> None:
-        """Keep the leases of what is being computed, end what nobody waits for, and what waited too long; look at some
-        databases for findings.
-        """
-        for kind in KINDS:
-            held = [id_ for id_ in list(self._running) if _kind(id_) is kind]
-            if not held:
-                continue
-            self._store.write(partial(kind.renew, held=held, lease_s=self._settings.lease_s))
-            for id_ in self._store.read(partial(kind.withdrawn, held=held)):
-                self._kill(id_)
-        for id_ in self._store.read(expiry.overdue):
-            try:
-                self._store.write(partial(expiry.end_overdue, id_=id_))
-            except Exception:
-                log.exception("%s waited too long and could not be ended", id_)
-        findings.look(self._store)
+    def _give_way(self) -> None:
+        running = self._running.values()
+        for place, pool in enumerate(self._pools):
+            if pool.gives_way and self._settings.dask_scheduler is None:
+                hold = any(run.pool in self._pools[:place] for run in running)
+                for seat in (*self._idle[pool], *(run.seat for run in running if run.pool is pool)):
+                    if seat is not None:
+                        seat.worker.pause(hold)
+
+    def _close_idle(self, pool: Pool) -> None:
+        while self._idle[pool]:
+            self._idle[pool].pop().worker.close()
+
+    def _keep(self) -> None:
+        """Renew the leases, and kill the computations that were cancelled or that another process took over."""
+        held = list(self._running)
+        for id_ in set(held) - self._leases.renew(held) if held else ():
+            self._kill(id_)
 
     def _kill(self, id_: str) -> None:
         with self._lock:
-            _, worker = self._running.get(id_, (None, None))
-            if worker is not None:
-                worker.kill()
+            run = self._running.get(id_)
+            if run is not None and run.seat is not None:
+                run.seat.worker.kill()
 
-    def _compute(self, waiting: PendingJob, worker: Worker) -> None:
-        id_ = waiting.id
+    def _do_chores(self) -> None:
+        for chore, last in self._done.items():
+            if last is not None and time.monotonic() - last < chore.every_s:
+                continue
+            try:
+                chore.work(self._store)
+            except StoreAway:
+                return
+            except Exception:
+                log.exception("a chore failed")
+            self._done[chore] = time.monotonic()
+
+    def _compute(self, run: Run, seat: Seat) -> None:
         try:
-            if worker is self._candidates and waiting.of != self._loaded:
-                worker.close()
-                self._loaded = waiting.of
-            name, work = self._outcome(id_, worker)
+            how, end = self._outcome(run, seat)
             with self._lock:
-                self._running[id_] = waiting, None
-            if not self._stopping.is_set():
-                self._store_end(id_, name, work)
+                run.seat = None
+            if self._stopping.is_set():
+                self._try(run, partial(self._leases.release, job=run.job))
+            else:
+                self._store_end(run, how, end)
         finally:
-            self._free(waiting, worker)
+            self._free(run, seat)
             self.wake()
 
-    def _outcome(self, id_: str, worker: Worker) -> tuple[str, Work[object]]:
-        """How the computation ended, in a word, and what to store then."""
+    def _outcome(self, run: Run, seat: Seat) -> tuple[str, Work[str]]:
+        """How the computation ended, in one word, and the work that stores this; no word for a job without a task."""
+        job, kind, task = run.job, run.kind, None
         try:
-            result = self._result(id_, worker)
+            task = self._store.read(lambda u: kind.prepare(u, job.id))
+            if task is None:
+                return "", partial(self._leases.end, job=job, then=lambda _: "")
+            result = self._result(kind, task, seat)
         except (NoWorker, StoreAway) as error:
-            log.warning("%s waits: nothing could compute it: %s", id_, error)
+            log.warning("%s waits: nothing could compute it: %s", job.id, error)
+            self.unavailable = str(error)
             self._stopping.wait(self._settings.sweep_s)
-            return "unavailable", partial(_kind(id_).release, id_=id_)
+            return "unavailable", partial(self._leases.release, job=job)
         except LutraError as error:
-            log.exception("%s failed", id_)
-            return "failed", partial(_kind(id_).give_up, id_=id_, error=error)
+            log.exception("%s failed", job.id)
+            return "failed", partial(self._leases.give_up, job=job, kind=kind, task=task, error=error)
         except Exception as error:
-            log.exception("%s was lost", id_)
-            return "lost", self._lost(id_, str(error) if isinstance(error, WorkerLost) else repr(error))
-        return "done", partial(_kind(id_).complete, id_=id_, result=result)
+            log.exception("%s was lost", job.id)
+            why = str(error) if isinstance(error, WorkerLost) else repr(error)
+            return "lost", partial(self._leases.lose, job=job, kind=kind, task=task, why=why)
+        return "done", partial(self._leases.end, job=job, then=lambda u: kind.complete(u, job.id, result))
 
-    def _result(self, id_: str, worker: Worker) -> Document:
-        job = self._store.read(lambda u: _kind(id_).job(u, id_))
-        with JOB_SECONDS.labels(job.task).time():
-            return _kind(id_).checked(worker.run(job.task, job.payload), job.payload)
+    def _result(self, kind: JobKind, task: Task, seat: Seat) -> Document:
+        if seat.loaded != task.code:
+            seat.worker.close()
+            seat.loaded = task.code
+        with JOB_SECONDS.labels(task.name).time():
+            return kind.check(seat.worker.run(task.name, task.payload), task.payload)
 
-    def _lost(self, id_: str, why: str) -> Work[object]:
-        if _kind(id_) is model_jobs:
-            return partial(model_jobs.lose, id_=id_, why=why)
-        return partial(lease.lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)
-
-    def _store_end(self, id_: str, name: str, work: Work[object]) -> None:
-        """An end that cannot be stored is one more attempt; where not even that can be stored, the lease runs out."""
-        JOBS.labels(name).inc()
+    def _store_end(self, run: Run, how: str, end: Work[str]) -> None:
+        """Store the end, or if that fails one more attempt. If that fails as well, the lease runs out."""
+        if how:
+            JOBS.labels(how).inc()
         try:
-            self._store.write(work)
+            if outcome := self._store.write(end):
+                with self._lock:
+                    self.ends[outcome] += 1
             return
         except StoreAway:
-            log.warning("%s ended while the store was away: it is recomputed", id_)
+            log.warning("%s ended while the store was away: it is recomputed", run.job.id)
             return
         except Exception:
-            log.exception("the end of %s could not be stored", id_)
+            log.exception("the end of %s could not be stored", run.job.id)
+        why = "its end could not be stored"
+        self._try(run, partial(self._leases.lose, job=run.job, kind=run.kind, task=None, why=why))
+
+    def _try(self, run: Run, work: Work[str]) -> None:
         try:
-            self._store.write(self._lost(id_, "its end could not be stored"))
+            self._store.write(work)
         except Exception:
-            log.exception("the lease of %s will expire", id_)
+            log.exception("the lease of %s will expire", run.job.id)

@@ -17,7 +17,7 @@ from lutra_service.app.model_versions.serving import require_whole
 from lutra_service.app.tuning.record import histories
 from lutra_service.app.workloads import choose
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import ModelJob
+from lutra_service.db.schema.records import Job, ModelJob
 from lutra_service.db.store import UnitOfWork
 
 DATA_SET = "wl_"
@@ -42,6 +42,7 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
     if not sessions and not version.packages:
         raise NotEnoughObservations(f"no session has {LEAST_TRIALS} measured trials yet: there is nothing to score on")
     made = unit.model_jobs.add(ModelJob(unit.new_id("job"), model_id, "score", "waiting", unit.now, sessions=sessions))
+    unit.jobs.add(Job(made.id, "score", unit.now))
     audit.record(unit, "model.score", model_id, None, {"sessions": len(sessions)}, database_id=None)
     return made
 

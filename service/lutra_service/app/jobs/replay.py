@@ -5,8 +5,8 @@ from __future__ import annotations
 from lutra_models import __version__
 from lutra_models.errors import IllegalTransition, NotFound
 
-from lutra_service.app.jobs.kinds import Job
-from lutra_service.app.jobs.lease import job
+from lutra_service.app.jobs.kinds import Task
+from lutra_service.app.jobs.recommendation_jobs import task_of
 from lutra_service.app.model_versions.serving import require_whole
 from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.common.documents import Document
@@ -15,7 +15,7 @@ from lutra_service.db.store import UnitOfWork
 ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must_reach", "looked_at", "configuration")
 
 
-def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
+def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Task, Document]:
     """The request, and the parts of its answer that were stored as they came.
 
     Raises IllegalTransition if nothing was computed, or another version of the package computed it, NotFound if
@@ -32,4 +32,4 @@ def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
         require_whole(unit.models.get(asked.model_version))
     if unit.requests.find(id_) is None:
         raise NotFound(f"the input of {id_} is no longer stored: it is older than the retention")
-    return job(unit, id_), {name: getattr(proposal, name) for name in ANSWERED}
+    return task_of(unit, id_), {name: getattr(proposal, name) for name in ANSWERED}

@@ -22,7 +22,7 @@ from lutra_service.app.model_versions.suite import suite_of
 from lutra_service.common.actor import SERVICE, current_actor
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.recommendation import Recommendation
-from lutra_service.db.schema.records import ModelJob, ModelVersion
+from lutra_service.db.schema.records import Job, ModelJob, ModelVersion
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers.maker import MakesWorker
 from lutra_service.workers.protocol import WorkerLost
@@ -122,7 +122,7 @@ def retire(unit: UnitOfWork, id_: str) -> ModelVersion:
     if version.state == ModelState.CHAMPION:
         raise Conflict(f"{id_} is the champion: promote a different version, or roll back")
     after = unit.models.step(version, ModelState.RETIRED, retired_at=unit.now, shadow=False)
-    unit.model_jobs.end_open(id_, "the version was retired", unit.now)
+    unit.jobs.cancel(unit.model_jobs.end_open(id_, "the version was retired", unit.now))
     _changed(unit, "model.retire", version, after)
     return after
 
@@ -151,7 +151,7 @@ def end_shadow(unit: UnitOfWork, id_: str, why: str) -> None:
     version = unit.models.get(id_)
     if version.shadow:
         unit.models.change(id_, shadow=False)
-        unit.model_jobs.end_open(id_, why, unit.now, kind="shadow")
+        unit.jobs.cancel(unit.model_jobs.end_open(id_, why, unit.now, kind="shadow"))
         log.warning("%s no longer runs in the shadow: %s", id_, why)
         _changed(unit, "model.shadow", version, unit.models.get(id_), why=why)
 
@@ -200,3 +200,4 @@ def begin_shadows(unit: UnitOfWork, recommendation: Recommendation) -> None:
             recommendation_id=recommendation.id,
         )
         unit.model_jobs.add(job)
+        unit.jobs.add(Job(job.id, "shadow", unit.now))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from lutra_models.lifecycle import ModelState, advance_model
-from sqlalchemy import or_, select
+from sqlalchemy import select
 
 from lutra_service.db.repositories.repository import Repository, RowMoved, remembered
 from lutra_service.db.schema.records import ModelJob, ModelVersion
@@ -50,28 +49,6 @@ class ModelJobs(Repository[ModelJob]):
     record = ModelJob
     noun = "job of a model version"
 
-    def waiting(self, now: datetime, limit: int) -> list[ModelJob]:
-        """Those on which no worker is busy, predictions first: they are short, and soon compared."""
-        c = self.table.c
-        free = or_(c.lease_until.is_(None), c.lease_until < now)
-        order = (c.kind.desc(), c.id)
-        return self._many(select(self.table).where(c.state == "waiting", free).order_by(*order).limit(limit))
-
-    def claim(self, id_: str, now: datetime, until: datetime) -> bool:
-        c = self.table.c
-        free = or_(c.lease_until.is_(None), c.lease_until < now)
-        return self.change(id_, c.state == "waiting", free, lease_until=until)
-
-    def renew(self, ids: Sequence[str], until: datetime) -> None:
-        """One that was released meanwhile, as between two steps, stays so."""
-        c = self.table.c
-        self._update(c.id.in_(ids), c.state == "waiting", c.lease_until.is_not(None), lease_until=until)
-
-    def open(self, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` that are still wanted."""
-        c = self.table.c
-        return set(self._db.execute(select(c.id).where(c.id.in_(ids), c.state == "waiting")).scalars())
-
     def newest(self, model_id: str) -> ModelJob | None:
         """The newest of its scorecard."""
         c = self.table.c
@@ -80,11 +57,13 @@ class ModelJobs(Repository[ModelJob]):
         )
         return rows[0] if rows else None
 
-    def end_open(self, model_id: str, error: str, now: datetime, kind: str | None = None) -> None:
-        """Open computations for it, all or of one kind, are no longer needed."""
+    def end_open(self, model_id: str, error: str, now: datetime, kind: str | None = None) -> list[str]:
+        """Open computations for it, all or of one kind, are no longer needed; their ids."""
         c = self.table.c
         where = [c.model_id == model_id, c.state == "waiting", *([] if kind is None else [c.kind == kind])]
-        self._update(*where, state="failed", error=error[:1000], ended_at=now, lease_until=None)
+        ended = list(self._db.execute(select(c.id).where(*where)).scalars())
+        self._update(*where, state="failed", error=error[:1000], ended_at=now)
+        return ended
 
     def compared(self, model_id: str) -> list[tuple[str | None, dict[str, Any], dict[str, Any], dict[str, Any]]]:
         """The newest predictions in the shadow that were then measured: by session, those, what served predicted and

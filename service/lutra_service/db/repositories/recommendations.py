@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
@@ -12,13 +12,12 @@ from lutra_models.errors import Failure
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState, advance_recommendation, has_come
 from lutra_models.lifecycle import RecommendationState as State
-from sqlalchemy import and_, exists, func, or_, select
+from sqlalchemy import and_, func, or_, select
 
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.recommendation import Delivery, Parts, Recommendation
-from lutra_service.db.schema.records import PendingJob
 from lutra_service.db.schema.tables import RecommendationRow
 from lutra_service.db.schema.transitions import Declined, Transition
 
@@ -181,62 +180,11 @@ class Recommendations(Repository[Recommendation]):
         self._news.note(transition.row.database_id, transition.row.session_id)
         self._news.facts.append(transition)
 
-    def waiting(self, now: datetime, busy: Collection[str]) -> list[PendingJob]:
-        """Of each database the computation that waits for the longest time, in the order of asking.
-
-        Databases that are `busy`, or have a computation that somebody holds, have none.
-        """
-        c, held = self.table.c, self.table.alias().c
-        leased = exists().where(
-            held.database_id == c.database_id, held.state == State.COMPUTING, held.lease_until >= now
-        )
-        first = func.min(c.id)
-        found = (
-            select(first.label("id"), c.database_id.label("of"))
-            .where(c.state == State.COMPUTING, ~leased, c.database_id.not_in(busy))
-            .group_by(c.database_id)
-            .order_by(first)
-        )
-        return [PendingJob(**row) for row in self._db.execute(found).mappings()]
-
     def to_decide(self) -> dict[str, int]:
         """By database, how many wait for somebody's decision."""
         c = self.table.c
         asked = select(c.database_id, func.count()).where(c.state == State.PROPOSED).group_by(c.database_id)
         return {str(database): int(count) for database, count in self._db.execute(asked)}
-
-    def to_compute(self, now: datetime) -> int:
-        """The number of computations without a worker."""
-        c = self.table.c
-        free = or_(c.lease_until.is_(None), c.lease_until < now)
-        return int(self._db.execute(select(func.count()).where(c.state == State.COMPUTING, free)).scalar_one())
-
-    def claim(self, id_: str, now: datetime, until: datetime) -> bool:
-        c = self.table.c
-        free = or_(c.lease_until.is_(None), c.lease_until < now)
-        return self.change(id_, c.state == State.COMPUTING, free, lease_until=until)
-
-    def computing(self, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` whose answer is still waited for."""
-        c = self.table.c
-        return set(self._db.execute(select(c.id).where(c.id.in_(ids), c.state == State.COMPUTING)).scalars())
-
-    def in_line(self, now: datetime) -> tuple[int, int]:
-        """How many are being computed, and how many wait for a worker."""
-        c = self.table.c
-        held = select(func.count()).where(c.state == State.COMPUTING, c.lease_until >= now)
-        every = select(func.count()).where(c.state == State.COMPUTING)
-        computed = int(self._db.execute(held).scalar_one())
-        return computed, int(self._db.execute(every).scalar_one()) - computed
-
-    def renew(self, ids: Sequence[str], until: datetime) -> int:
-        """One that was released meanwhile stays so."""
-        c = self.table.c
-        held = and_(c.id.in_(ids), c.state == State.COMPUTING, c.lease_until.is_not(None))
-        return self._update(held, lease_until=until) if ids else 0
-
-    def release(self, id_: str) -> bool:
-        return self.change(id_, self.table.c.state == State.COMPUTING, lease_until=None)
 
     def overdue(self, now: datetime, applied_before: datetime, silent_since: datetime) -> list[Recommendation]:
         """Approvals past their expiry that no agent was given, those whose agent never answered, and applied ones whose

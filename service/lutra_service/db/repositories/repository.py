@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from lutra_models.errors import LutraError, NotFound
-from sqlalchemy import ColumnElement, CursorResult, insert, select, update
+from sqlalchemy import ColumnElement, CursorResult, delete, insert, select, update
 from sqlalchemy import Table as SqlTable
 from sqlalchemy.orm import Session
 
@@ -147,3 +147,7 @@ class Repository(Generic[R]):
         self._forget()
         done = cast("CursorResult[Any]", self._db.execute(update(self.table).where(*where).values(**values)))
         return done.rowcount
+
+    def _delete(self, *where: Condition) -> int:
+        self._forget()
+        return cast("CursorResult[Any]", self._db.execute(delete(self.table).where(*where))).rowcount

@@ -18,6 +18,7 @@ from lutra_service.db.schema.tables import (
     EventRow,
     FindingRow,
     IdempotencyRow,
+    JobRow,
     ModelJobRow,
     RecommendationRow,
     ReportRow,
@@ -42,6 +43,7 @@ _FINDINGS = FindingRow.__table__.c
 _ACCEPTED = AcceptedRow.__table__.c
 _SNAPSHOTS = SnapshotRow.__table__.c
 _WORKLOADS = WorkloadRow.__table__.c
+_JOBS = JobRow.__table__.c
 _SETTINGS = cast(SqlTable, SettingsRow.__table__).c
 GROUPED = (
     _REPORTS.database_id,
@@ -186,7 +188,8 @@ class RetentionRepository:
         rows += self._delete(_SNAPSHOTS.id, [id_ for id_ in mine if id_ not in named] + trained)
         of_tokens = select(tokens.id).where(tokens.database_id == database_id)
         rows += self._deleted(delete(IdempotencyRow).where(answers.token_id.in_(of_tokens)))
-        owned = (_REPORTS, _EVENTS, _FINDINGS, _ACCEPTED, _WORKLOADS, _RECOMMENDATIONS, _SESSIONS, _SETTINGS, tokens)
+        told = (_JOBS, _REPORTS, _EVENTS, _FINDINGS, _ACCEPTED)
+        owned = (*told, _WORKLOADS, _RECOMMENDATIONS, _SESSIONS, _SETTINGS, tokens)
         for owner in (c.database_id for c in owned):
             rows += self._deleted(delete(cast(Any, owner).table).where(owner == database_id))
         return rows + self._deleted(delete(DatabaseRow).where(_DATABASES.id == database_id))

@@ -15,7 +15,7 @@ from lutra_service.db.repositories.packed import pack, unpack
 from lutra_service.db.repositories.repository import Repository
 from lutra_service.db.schema.policy import DEFAULT_PAST, SHARED
 from lutra_service.db.schema.records import Database, Workload
-from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, SnapshotRow, WorkloadRow
+from lutra_service.db.schema.tables import DatabaseRow, JobRow, RecommendationRow, SnapshotRow, WorkloadRow
 
 _C = WorkloadRow.__table__.c
 _SNAPSHOTS = SnapshotRow.__table__.c
@@ -130,7 +130,7 @@ class Workloads(Repository[Workload]):
         With `only`, where its content still has this key.
         """
         packed = {"history": pack(values["history"])} if "history" in values else {}
-        anew = {"merged_into": None, "error": None, "lease_until": None}
+        anew = {"merged_into": None, "error": None}
         conditions = [] if only is None else [_C.key == only]
         return self.change(id_, *conditions, **{**anew, **values, **packed, "changed_at": now})
 
@@ -138,18 +138,13 @@ class Workloads(Repository[Workload]):
         """The workload's database; None for a data set that belongs to none."""
         return self._db.execute(select(_C.database_id).where(_C.id == id_)).scalar()
 
-    def unfitted(self, fitted_with: str, now: datetime, limit: int) -> list[str]:
-        """Ids of those that wait for a fit and have no worker, the oldest first."""
-        waiting = select(_C.id).where(_unfitted(fitted_with), or_(_C.lease_until.is_(None), _C.lease_until < now))
-        return list(self._db.execute(waiting.order_by(_C.id).limit(limit)).scalars())
-
-    def count_unfitted(self, fitted_with: str) -> int:
-        return int(self._db.execute(select(func.count()).where(_unfitted(fitted_with))).scalar_one())
-
-    def claim(self, id_: str, fitted_with: str, now: datetime, until: datetime) -> bool:
-        """Whether the caller may fit it: then no other caller does."""
-        free = or_(_C.lease_until.is_(None), _C.lease_until < now)
-        return self.change(id_, _unfitted(fitted_with), free, lease_until=until)
+    def unfitted(self, fitted_with: str) -> list[str]:
+        """Ids of those that are to be fitted and have no job yet, the oldest first."""
+        unfitted = (
+            or_(_C.fitted_with.is_(None), _C.fitted_with != fitted_with),
+            _C.id.not_in(select(JobRow.__table__.c.id)),
+        )
+        return list(self._db.execute(select(_C.id).where(*unfitted).order_by(_C.id)).scalars())
 
     def _looked(self, asked: Any) -> list[Remembered]:
         return [
@@ -161,10 +156,6 @@ class Workloads(Repository[Workload]):
 
     def _as_record(self, row: Any) -> Workload:
         return super()._as_record({**row, "history": unpack(row["history"]) if row["history"] else {}})
-
-
-def _unfitted(fitted_with: str) -> ColumnElement[bool]:
-    return or_(_C.fitted_with.is_(None), _C.fitted_with != fitted_with)
 
 
 def _shared_with(database: Database) -> ColumnElement[bool]:

@@ -118,7 +118,6 @@ class Parts(TypedDict, total=False):
     measurement: Measurement
     kind: RecommendationKind
     trial: int | None
-    lease_until: datetime | None
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,7 @@ class Recommendation:
     """`parent_id` is the recommendation that it is a part of, measures again or undoes. `trial` is its number in its
     session.
 
-    `failure` is why it failed, was not carried out or was undone. A row `computing` is also the job: `lease_until` and
-    `attempts` are of its computation.
+    `failure` is why it failed, was not carried out or was undone. One that is `computing` has a job.
     """
 
     id: Id
@@ -144,8 +142,6 @@ class Recommendation:
     measurement: Measurement | None = None
     failure: Failure | None = None
     ended_at: datetime | None = None
-    lease_until: datetime | None = None
-    attempts: int = 0
 
     @property
     def changes(self) -> list[Document]:

@@ -160,12 +160,18 @@ class Session:
         return self.limits if self.aim is None else self.aim.limits(self.limits)
 
 
-@dataclass(frozen=True)
-class PendingJob:
-    """A computation that nobody works on, and the database or the model version that it is of."""
+JobName = Literal["recommendation", "shadow", "score", "workload"]
 
-    id: str
-    of: str
+
+@dataclass(frozen=True)
+class Job:
+    id: Id
+    kind: Annotated[JobName, Stored(20)]
+    ready_at: datetime
+    database_id: OfDatabase | None = None
+    attempts: int = 0
+    owner: Annotated[str, Stored(40)] | None = None
+    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -308,7 +314,6 @@ class Workload:
     fitted_with: Annotated[str, Stored(64)] | None = None
     error: Annotated[str, Stored(1000)] | None = None
     merged_into: Annotated[str, Stored(40)] | None = None
-    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -371,5 +376,4 @@ class ModelJob:
     results: list[Document] = field(default_factory=list)
     predictions: Document | None = None
     error: Annotated[str, Stored(1000)] | None = None
-    lease_until: datetime | None = None
     ended_at: datetime | None = None

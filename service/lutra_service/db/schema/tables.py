@@ -24,6 +24,7 @@ from lutra_service.db.schema.records import (
     Database,
     Event,
     Finding,
+    Job,
     ModelJob,
     ModelVersion,
     Session,
@@ -121,7 +122,7 @@ class SessionRow(Table):
 class RecommendationRow(Table):
     """A recommendation from its request to its outcome, by its parts (see `recommendation`).
 
-    A row `computing` is also the job (see `app.jobs`). `key` makes the request unique. `digest` is that of the
+    One that is `computing` has a job (see `JobRow`). `key` makes the request unique. `digest` is that of the
     configuration, and `turned_down_at` the moment in `turned_down`: rows are found by them.
     """
 
@@ -145,6 +146,23 @@ class RequestRow(Table):
     """The input of a computation, including its history: enough to compute it again, bit by bit."""
 
     __table__ = _table("requests", StoredRequest)
+
+
+class JobRow(Table):
+    """A computation that is to be done. The row is deleted when the computation ends or is cancelled.
+
+    `id` is the id of its subject: a recommendation, a model job or a workload. Jobs of one database are computed one
+    after another, and databases take turns: `ready_at` is the time of the request, or of the end of the database's
+    previous job. `owner` is the process that computes it, and no other process may until `lease_until`. `attempts` is
+    the number of workers that were lost while they computed it.
+    """
+
+    __table__ = _table(
+        "jobs",
+        Job,
+        Index("ix_jobs_kind", "kind", "id"),
+        Index("ix_jobs_database", "database_id", "id"),
+    )
 
 
 class ReportRow(Table):
@@ -226,7 +244,6 @@ class WorkloadRow(Table):
     `key` its digest, and `metric` its objective's. `taught` is a summary of the model `snapshot_id`
     (`lutra_models.gp.transfer.workload`). `fitted_with` are the options and the recipe of both, and `error` is the
     reason of a failed fit. A workload without a lesson beyond another one of its database is `merged_into` that one.
-    `lease_until`: a worker fits it.
     """
 
     __table__ = _table(
@@ -274,7 +291,8 @@ class ModelVersionRow(Table):
 
 
 class ModelJobRow(Table):
-    """A computation for a model version: its scorecard, session by session, or one prediction in the shadow.
+    """A computation for a model version: its scorecard, session by session, or one prediction in the shadow. It has a
+    job while it is `waiting` (see `JobRow`).
 
     `sessions` are those of a scorecard, and `results` the outcomes of the first of them. A prediction is of a
     recommendation; `predictions` stay as long as that does.
@@ -284,7 +302,6 @@ class ModelJobRow(Table):
         "model_jobs",
         ModelJob,
         UniqueConstraint("model_id", "recommendation_id", name="uq_model_jobs_recommendation"),
-        Index("ix_model_jobs_state", "state", "id"),
         Index("ix_model_jobs_model", "model_id", "kind", "id"),
         Index("ix_model_jobs_recommendation", "recommendation_id"),
     )

@@ -65,9 +65,9 @@ class Filling:
         self.rows(
             20_000,
             "recommendations (id, database_id, session_id, kind, state, key, seed, package_version, "
-            "before, configuration, digest, measured, attempts, created_at, ended_at)",
+            "before, configuration, digest, measured, created_at, ended_at)",
             f"{self.id('rec', 'n')}, {owner}, {session}, 'search', 'confirmed', {self.id('k', 'n')}, 1, '1', "
-            f"{zero}, {zero}, {self.id('d', 'n')}, {zero}, 1, {t}, {t}",
+            f"{zero}, {zero}, {self.id('d', 'n')}, {zero}, {t}, {t}",
         )
         self.rows(
             REPORTS,
@@ -123,7 +123,7 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "a session's trials": lambda u: u.recommendations.of_session("ts_000007"),
     "whether settings were measured": lambda u: u.recommendations.measured_under(BIG, {"work_mem": 1}),
     "a page of recommendations": lambda u: u.recommendations.listed(BIG, 50, None),
-    "what is to be computed": lambda u: u.recommendations.waiting(NOW, ("db_000001",)),
+    "what is to be computed": lambda u: u.jobs.waiting(("recommendation",), NOW, ("db_000001",)),
     "what was withdrawn under way": lambda u: u.recommendations.withdrawn(BIG),
     "a page of the audit trail": lambda u: u.audit.listed(50, None, BIG, None),
     "what waited too long": lambda u: u.recommendations.overdue(NOW, NOW, NOW),

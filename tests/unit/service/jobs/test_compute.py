@@ -11,10 +11,9 @@ import pytest
 from lutra_models.errors import FitFailed
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_service.app.jobs import lease, model_jobs
 from lutra_service.app.model_versions import versions
 from lutra_service.db.schema.recommendation import Recommendation, Request
-from lutra_service.db.schema.records import ModelJob, PendingJob, StoredRequest
+from lutra_service.db.schema.records import StoredRequest
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.protocol import NoWorker, WorkerLost
 
@@ -89,9 +88,7 @@ def test_work_that_is_lost_again_and_again_is_given_up(tmp_path: Path) -> None:
 def test_a_computation_that_no_worker_takes_waits_and_is_not_to_blame(tmp_path: Path) -> None:
     with running(tmp_path, executor=fake_executor(Losing(5, NoWorker))) as service:
         agent, made = asked(service)
-        assert made["state"] == "proposed"
-        stored = service.store.read(lambda u: u.recommendations.get(made["id"]))
-        assert stored.attempts == 0
+        assert made["state"] == "proposed", "waiting is no attempt: five of them would be too many"
         assert session_of(service, agent)["state"] == "running"
 
 
@@ -160,33 +157,6 @@ def test_a_request_that_cannot_be_read_fails_alone(tmp_path: Path) -> None:
         assert made["state"] == "proposed"
 
 
-def test_a_lease_is_one_workers_until_it_runs_out(tmp_path: Path) -> None:
-    with running(tmp_path, executor=fake_executor(Blocked())) as service:
-        agent = opened(service)
-        stop(service)
-        (row,) = flood(service.store, agent.database, 1)
-        assert [w.id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
-        assert service.store.write(lambda u: lease.claim(u, 60)) == []
-        service.store.write(lambda u: lease.renew(u, [row], -1))
-        assert [w.id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
-
-
-def test_a_lease_that_was_given_back_is_not_renewed(tmp_path: Path) -> None:
-    """Whoever sweeps has read a moment ago what is held, and one step of a scorecard may have ended since."""
-    with running(tmp_path) as service:
-        stop(service)
-        model = service.take("POST", "/v1/models", {"name": "scored", "options": {}})["id"]
-        row = ModelJob("job_1", model, "score", "waiting", datetime.now(UTC), sessions=["ts_1"])
-        service.store.write(lambda u: u.model_jobs.add(row))
-        (job,) = service.store.write(lambda u: model_jobs.claim(u, 60, 1))
-        held = [job.id]
-        service.store.write(lambda u: model_jobs.renew(u, held, 60))
-        assert service.store.write(lambda u: model_jobs.claim(u, 60, 1)) == []
-        service.store.write(lambda u: model_jobs.release(u, held[0]))
-        service.store.write(lambda u: model_jobs.renew(u, held, 60))
-        assert service.store.write(lambda u: model_jobs.claim(u, 60, 1)) == [job]
-
-
 class Blocked(Fakes):
     """Computes nothing before `go`, and notes whose turn it was by the session's seed."""
 
@@ -198,10 +168,6 @@ class Blocked(Fakes):
         self.seeds.append(request["entropy"][0])
         assert self.go.wait(PATIENCE_S)
         return super().recommend(request)
-
-
-def stop(service: Service) -> None:
-    service.client.app.state.compute.stop()  # type: ignore[attr-defined]
 
 
 def flood(store: Store, database: str, number: int, seed: int = 0, **parts: Any) -> list[str]:
@@ -305,19 +271,6 @@ def test_what_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
         assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "expired"
 
 
-def test_turns_go_round() -> None:
-    from lutra_service.app.jobs.executor import FairQueue
-
-    turns = FairQueue()
-    waiting = [PendingJob(f"rec_{n}", f"db_{n}") for n in "abc"]
-    order = []
-    for _ in range(6):
-        (chosen,) = turns.next(1, waiting)
-        turns.took(chosen.of)
-        order.append(chosen.of)
-    assert order == ["db_a", "db_b", "db_c"] * 2
-
-
 class Hanging(Blocked):
     """Candidates' computations wait for `let_go`, which ends the process, and recommendations come at once."""
 
@@ -374,7 +327,7 @@ def test_one_that_hangs_in_the_shadow_leaves_it_after_the_first_loss(tmp_path: P
         assert asked_of(service, "till")["state"] == "proposed"
         fakes.let_go.set()
         service.until(f"/v1/models/{model}", lambda m: not m["shadow"])
-        assert service.store.read(lambda u: u.model_jobs.waiting(u.now + timedelta(days=1), 9)) == []
+        assert service.store.read(lambda u: u.jobs.count("shadow", u.now)) == (0, 0)
         newest = service.take("GET", "/v1/audit")["items"][0]
         assert (newest["action"], newest["target"]) == ("model.shadow", model)
         assert newest["after"]["why"] == "the computation was lost: it gave no answer"

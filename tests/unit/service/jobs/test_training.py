@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -15,17 +15,18 @@ from click.testing import CliRunner
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.errors import FitFailed
 from lutra_models.gp.options import DEFAULT
-from lutra_service.app.jobs import training as training_module
-from lutra_service.app.jobs.training import Training
+from lutra_service.app.jobs import training, workload_jobs
+from lutra_service.app.jobs.training import Trained
 from lutra_service.app.workloads import choose, lessons
 from lutra_service.cli import main
+from lutra_service.common.settings import Settings
 from lutra_service.db.schema import records
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store, utc_now
 from lutra_service.workers.protocol import NoWorker
 
 from tests.support.service import Document, Fakes, a_model, fake_executor
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S
 
 HOUR = timedelta(hours=1)
 SPACE = KnobSpace([Knob("work_mem", Number(64, 65536, unit="kB", log=True, integer=True))])
@@ -50,14 +51,6 @@ def history(qps: float) -> History:
     return History(SPACE, Objective("qps", "maximize"), observations=seen)
 
 
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    engine = make_engine(url)
-    store = Store(engine)
-    yield store
-    store.close()
-
-
 def imported(store: Store, *levels: float) -> list[str]:
     return [
         store.write(partial(lambda q, u: lessons.imported(u, history(q), "postgresql", f"set {q}")[0], level))
@@ -65,8 +58,9 @@ def imported(store: Store, *levels: float) -> list[str]:
     ]
 
 
-def train(store: Store, fakes: Fakes, workers: int = 1) -> Any:
-    return Training(store, fake_executor(fakes), workers).run()
+def train(store: Store, fakes: Fakes, workers: int = 1) -> Trained:
+    settings = Settings(workers=workers, sweep_s=0.05)
+    return training.train(store, settings, threading.Event(), lambda _: None, fake_executor(fakes))
 
 
 def test_each_data_set_is_kept_once_and_fitted_once(store: Store) -> None:
@@ -92,23 +86,40 @@ def test_a_training_that_ended_halfway_is_gone_on_with(store: Store) -> None:
 def test_what_somebody_else_fits_is_left_to_them_until_their_lease_ends(
     store: Store, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training_module, "WAIT_S", 0.01)
+    monkeypatch.setattr(training, "WAIT_S", 0.01)
     (id_,) = imported(store, 100.0)
-    want = Training(store, fake_executor())._want
-    assert store.write(lambda u: u.workloads.claim(id_, want, u.now, u.now + HOUR))
-    assert not store.write(lambda u: u.workloads.claim(id_, want, u.now, u.now + HOUR))
-    training, trained = Training(store, fake_executor(Learning())), threading.Event()
-    looks, named = [], training._named
-    monkeypatch.setattr(training, "_named", lambda: (looks.append(named()), looks[-1])[1])
-    thread = threading.Thread(target=lambda: (training.run(), trained.set()))
+    store.write(workload_jobs.queue)
+    assert store.write(lambda u: u.jobs.claim(id_, "somebody", u.now, u.now + HOUR))
+    ends: list[Trained] = []
+    thread = threading.Thread(target=lambda: ends.append(train(store, Learning())))
     thread.start()
-    until(lambda: len(looks) > 2)
-    assert (set(looks), trained.is_set()) == ({None}, False)
     later = Store(make_engine(url), clock=lambda: utc_now() + 2 * HOUR)
-    assert Training(later, fake_executor(Learning())).run().ends == {"fitted": 1}
-    assert trained.wait(PATIENCE_S)
-    thread.join()
+    assert train(later, Learning()).ends == {"fitted": 1}
+    thread.join(PATIENCE_S)
+    assert [trained.ends for trained in ends] == [{}]
     later.close()
+
+
+def test_two_processes_that_train_fit_each_workload_once(store: Store, url: str) -> None:
+    levels = [100.0 * i for i in range(1, 13)]
+    imported(store, *levels)
+    one, other, elsewhere = Learning(), Learning(), Store(make_engine(url))
+    thread = threading.Thread(target=lambda: train(elsewhere, other))
+    thread.start()
+    train(store, one)
+    thread.join(PATIENCE_S)
+    assert sorted(one.fitted + other.fitted) == levels
+    elsewhere.close()
+
+
+def test_what_is_fitted_meanwhile_or_deleted_is_not_fitted_again(store: Store) -> None:
+    ids = imported(store, 100.0, 200.0, 300.0)
+    store.write(workload_jobs.queue)
+    want = store.read(workload_jobs._fitted_as_now)
+    store.write(lambda u: u.workloads.learn(ids[0], u.now, fitted_with=want))
+    store.write(lambda u: u.workloads._delete(u.workloads.table.c.id == ids[1]))
+    assert train(store, fakes := Learning()).ends == {"fitted": 1}
+    assert fakes.fitted == [300.0]
 
 
 def test_what_cannot_be_fitted_says_why_and_is_not_tried_again(store: Store) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from lutra_models.gp import playing
+from lutra_service.app.jobs import model_jobs
 from lutra_service.cli import main
-from lutra_service.commands import scoring
 from lutra_service.workers import worker
 
 from tests.support.service import Agent, Document, Service, fake_executor, running
@@ -120,7 +120,7 @@ def test_the_scorecard_shows_that_it_is_worse_on_past_sessions(fleet: Fleet) -> 
 
 def test_the_command_line_scores_too_and_shows_both_side_by_side(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LUTRA_DATABASE_URL", str(fleet.service.store._reader.url))
-    monkeypatch.setattr(scoring, "candidate_worker", lambda _: IN_PROCESS())
+    monkeypatch.setattr(model_jobs, "POOL", replace(model_jobs.POOL, make=lambda _: IN_PROCESS()))
     before = fleet.model(fleet.absurd)["scorecard"]
     told = CliRunner().invoke(main, ["models", "score", fleet.absurd], catch_exceptions=False)
     assert told.exit_code == 0, told.output

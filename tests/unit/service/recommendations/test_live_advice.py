@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from lutra_models import serial
-from lutra_service.app.jobs import lease
+from lutra_service.app.jobs import recommendation_jobs
 from lutra_service.app.workloads import lessons
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers import worker
@@ -42,7 +42,7 @@ def opened(service: Service, agent: Agent, mode: str = "reload_only", **more: An
 def computed(service: Service, agent: Agent) -> tuple[Document, Document]:
     """What the worker was asked, and what the real one answers."""
     made = service.recommended(agent.database)
-    payload = service.store.read(lambda u: lease.job(u, made["id"])).payload
+    payload = service.store.read(lambda u: recommendation_jobs.task_of(u, made["id"])).payload
     return payload, worker.recommend(payload)
 
 
@@ -80,7 +80,7 @@ def test_what_is_told_of_it_is_stored_and_shown(service: Service, agent: Agent, 
     def computed_so(unit: UnitOfWork) -> None:
         """At once: the service's own worker would compute a row that it sees waiting."""
         unit.recommendations.change(row.id, state="computing")
-        lease.complete(unit, row.id, answer)
+        recommendation_jobs.complete(unit, row.id, answer)
 
     service.store.write(computed_so)
     shown = service.take("GET", f"/v1/recommendations/{made['id']}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lutra_models import gp, serial
-from lutra_service.app.jobs import lease
+from lutra_service.app.jobs.recommendation_jobs import task_of
 from lutra_service.workers import worker
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
@@ -202,7 +202,7 @@ def test_what_was_promised_of_a_recommendation_is_predicted_of_its_settings_to_t
             service.take("POST", f"/v1/recommendations/{made['id']}/approve")
             measured(second, second.next_directive())
         assert leaning
-        job = service.store.read(lambda u: lease.job(u, made["id"]))
+        job = service.store.read(lambda u: task_of(u, made["id"]))
     assert job.payload["options"] == gp.Options().to_dict()
     assert job.payload["past"]
     again = worker.recommend(job.payload)

@@ -1,4 +1,4 @@
-"""The consequences of a recommendation's transition: audit trail, declined changes, its session and shadows."""
+"""The consequences of a recommendation's transition: its job, audit trail, declined changes, session and shadows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from lutra_service.app.tuning.consequences import declined, next_step
 from lutra_service.app.tuning.observe import settling
 from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.app.tuning.steps import session_steps
+from lutra_service.db.schema.records import Job
 from lutra_service.db.schema.transitions import Declined, Transition
 from lutra_service.db.store import UnitOfWork
 
@@ -81,6 +82,15 @@ def _was_undone(made: Transition) -> bool:
     return made.to == State.REVERTED
 
 
+def _is_to_be_computed(made: Transition) -> bool:
+    return made.to == State.COMPUTING
+
+
+def _is_computed_no_longer(made: Transition) -> bool:
+    """Its job may have ended, or somebody called it off."""
+    return made.was == State.COMPUTING
+
+
 def _was_computed(made: Transition) -> bool:
     return made.was == State.COMPUTING and made.to in (State.PROPOSED, State.UNNEEDED)
 
@@ -91,6 +101,14 @@ def _is_not_needed(made: Transition) -> bool:
 
 def _could_not_be_computed(made: Transition) -> bool:
     return (made.was, made.to) == (State.COMPUTING, State.FAILED)
+
+
+def _queue(unit: UnitOfWork, made: Transition) -> None:
+    unit.jobs.add(Job(made.row.id, "recommendation", unit.now, made.row.database_id))
+
+
+def _cancel(unit: UnitOfWork, made: Transition) -> None:
+    unit.jobs.cancel([made.row.id])
 
 
 def _decided(action: Action) -> Then:
@@ -179,6 +197,8 @@ def _go_on_without(unit: UnitOfWork, made: Transition) -> None:
 
 
 TABLE: tuple[tuple[Is, tuple[Then, ...]], ...] = (
+    (_is_to_be_computed, (_queue,)),
+    (_is_computed_no_longer, (_cancel,)),
     (_is_asked_for, (_decided("recommendation.ask"),)),
     (_is_approved, (_decided("recommendation.approve"),)),
     (_is_called_off, (_tell_rejection, _remember_declined)),

@@ -83,7 +83,6 @@ def _answered(row: Recommendation, at: ServerContext, configuration: Configurati
     return {
         "request": change_set.asked_now(at, configuration, row.request),
         "proposal": change_set.proposed(at, configuration, told),
-        "lease_until": None,
     }
 
 

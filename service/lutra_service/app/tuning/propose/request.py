@@ -126,7 +126,7 @@ def _compute(
     by: str,
     verified: Verification | None = None,
 ) -> Recommendation:
-    """A row `computing` with everything that the worker needs; whoever computes it finds it by its state.
+    """A row `computing` with everything that the worker needs.
 
     A verification begins with what would be handed over without one: the model's best.
     """

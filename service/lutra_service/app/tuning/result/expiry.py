@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
+from functools import partial
 
 from lutra_models.errors import ApplyCode, Failure, FailureCode, MeasureCode, Party
 from lutra_models.lifecycle import RecommendationState as State
@@ -11,9 +13,20 @@ from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.tuning.deliver import directive_holder, withdrawal
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.schema.recommendation import Recommendation
-from lutra_service.db.store import UnitOfWork
+from lutra_service.db.store import Store, UnitOfWork
+
+log = logging.getLogger(__name__)
 
 MEASUREMENT_LATE = timedelta(hours=2)
+
+
+def sweep(store: Store) -> None:
+    """End what is overdue, each in a transaction of its own."""
+    for id_ in store.read(overdue):
+        try:
+            store.write(partial(end_overdue, id_=id_))
+        except Exception:
+            log.exception("%s waited too long and could not be ended", id_)
 
 
 def overdue(unit: UnitOfWork) -> list[str]:

@@ -117,10 +117,11 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
 def _computed(unit: UnitOfWork, late: Recommendation) -> str:
     """What a computation that takes its time waits for."""
     since = f"{late.id} was requested {(unit.now - late.request.created_at).total_seconds():.0f} s ago"
-    if late.lease_until is not None and late.lease_until >= unit.now:
-        lost = f", after a worker was lost {late.attempts} times" if late.attempts else ""
+    job = unit.jobs.find(late.id)
+    if job is not None and job.lease_until is not None and job.lease_until >= unit.now:
+        lost = f", after a worker was lost {job.attempts} times" if job.attempts else ""
         return f"{since} and is being computed{lost}"
-    computed, waiting = unit.recommendations.in_line(unit.now)
+    computed, waiting = unit.jobs.count("recommendation", unit.now)
     others = f"{computed} are being computed, and {waiting - 1} others wait"
     return f"{since} and waits for a free worker (LUTRA_WORKERS): {others}"
 

@@ -251,8 +251,6 @@ def upgrade() -> None:
         sa.Column("measured", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("ended_early", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("judgement", sa.JSON(none_as_null=True), nullable=True),
-        sa.Column("lease_until", UtcDateTime(), nullable=True),
-        sa.Column("attempts", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name="fk_recommendations_database_id_databases"),
         sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_recommendations_session_id_sessions"),
         sa.PrimaryKeyConstraint("id", name="pk_recommendations"),
@@ -298,7 +296,6 @@ def upgrade() -> None:
         sa.Column("fitted_with", sa.String(length=64), nullable=True),
         sa.Column("error", sa.String(length=1000), nullable=True),
         sa.Column("merged_into", sa.String(length=40), nullable=True),
-        sa.Column("lease_until", UtcDateTime(), nullable=True),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("changed_at", UtcDateTime(), nullable=False),
         sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name="fk_workloads_database_id_databases"),
@@ -345,7 +342,6 @@ def upgrade() -> None:
         sa.Column("results", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("predictions", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("error", sa.String(length=1000), nullable=True),
-        sa.Column("lease_until", UtcDateTime(), nullable=True),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("ended_at", UtcDateTime(), nullable=True),
         sa.ForeignKeyConstraint(["model_id"], ["model_versions.id"], name="fk_model_jobs_model_id_model_versions"),
@@ -357,7 +353,21 @@ def upgrade() -> None:
     )
     op.create_index("ix_model_jobs_model", "model_jobs", ["model_id", "kind", "id"])
     op.create_index("ix_model_jobs_recommendation", "model_jobs", ["recommendation_id"])
-    op.create_index("ix_model_jobs_state", "model_jobs", ["state", "id"])
+
+    op.create_table(
+        "jobs",
+        sa.Column("id", sa.String(length=40), nullable=False),
+        sa.Column("kind", sa.String(length=20), nullable=False),
+        sa.Column("ready_at", UtcDateTime(), nullable=False),
+        sa.Column("database_id", sa.String(length=40), nullable=True),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("owner", sa.String(length=40), nullable=True),
+        sa.Column("lease_until", UtcDateTime(), nullable=True),
+        sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name="fk_jobs_database_id_databases"),
+        sa.PrimaryKeyConstraint("id", name="pk_jobs"),
+    )
+    op.create_index("ix_jobs_database", "jobs", ["database_id", "id"])
+    op.create_index("ix_jobs_kind", "jobs", ["kind", "id"])
 
     op.create_table(
         "reports",
