@@ -18,6 +18,7 @@ from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.app.tuning.deliver import directives
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.schema.records import JobName
 from lutra_service.db.store import Store
 
 from benchmarks.store_scale.filling import databases, fill
@@ -25,6 +26,7 @@ from tests.support.service import POSTGRESQL
 
 STEPS = (10_000, 1_000_000, 10_000_000)
 TIMES = 50
+RECOMMENDED: tuple[JobName, ...] = ("recommendation",)
 FORTNIGHT = timedelta(days=14)
 
 
@@ -57,7 +59,7 @@ def questions(store: Store, names: list[str]) -> dict[str, Callable[[], object]]
         "the newest page of windows": lambda: store.read(lambda u: server_state.windows(u, busy, 50, None)),
         "a page far back": lambda: store.read(lambda u: server_state.windows(u, busy, 50, "5000")),
         "the current directive": lambda: store.read(lambda u: directives.current(u, u.databases.get(busy), None)),
-        "what is to be computed": lambda: store.read(lambda u: u.jobs.waiting(("recommendation",), u.now)),
+        "what is to be computed": lambda: store.read(lambda u: u.jobs.waiting(RECOMMENDED, u.now)),
         "old groups of one database": lambda: store.read(lambda u: u.retention.mergeable(busy, u.now - FORTNIGHT)),
     }
 

@@ -1550,6 +1550,7 @@ class Problem(TypedDict):
     code: Literal[
         "broken_extension",
         "busy",
+        "computation_lost",
         "conflict",
         "database_retired",
         "fit_failed",

@@ -43,6 +43,20 @@ def chores(settings: Settings) -> tuple[Chore, ...]:
     )
 
 
+@asynccontextmanager
+async def _lifespan(
+    store: Store, entry: Entry, notifier: Notifier, *threads: Compute | RetentionThread
+) -> AsyncIterator[None]:
+    notifier.start()
+    for thread in threads:
+        thread.start()
+    yield
+    for thread in reversed(threads):
+        thread.stop()
+    entry.uses.write()
+    store.close()
+
+
 def create_app(settings: Settings | None = None, executor: MakesWorker | None = None) -> FastAPI:
     """The application over the database that `settings` name. Workers are what they name, or what `executor` makes."""
     settings = settings or Settings()
@@ -50,25 +64,13 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
     notifier = Notifier(settings.polls_per_item, settings.polls_per_token)
     entry = Entry(store, settings)
     compute = Compute(store, settings, executor, chores=chores(settings))
-    threads = compute, RetentionThread(store, settings)
+    parts = notifier, compute, RetentionThread(store, settings)
     store.listeners += [notifier.notify, compute.on_change]
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        notifier.start()
-        for thread in threads:
-            thread.start()
-        yield
-        for thread in reversed(threads):
-            thread.stop()
-        entry.uses.write()
-        store.close()
-
     app = FastAPI(
         title="Lutra",
         version=__version__,
         description=DESCRIPTION,
-        lifespan=lifespan,
+        lifespan=lambda _: _lifespan(store, entry, *parts),
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # a redirect is built from the Host header, which anybody may write
