@@ -21,10 +21,11 @@ from typing import Any
 
 import click
 from lutra_models.gp.options import DEFAULT
+from lutra_service.app.jobs import workload_jobs
 from lutra_service.app.workloads import lessons
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
-from lutra_service.db.store import Store
+from lutra_service.db.store import Store, UnitOfWork
 
 from benchmarks.memory.fleet import TABLES, Variation, engine_of
 from benchmarks.memory.gain import RESULTS
@@ -90,11 +91,11 @@ def _fill(store: Store, first: int, count: int) -> None:
 
 def _done(store: Store) -> int:
     want = lessons.fitted_with(DEFAULT.fingerprint)
-    return store.read(
-        lambda unit: (
-            unit.workloads.extent()[0] - len(unit.workloads.unfitted(want)) - sum(unit.jobs.count("workload", unit.now))
-        )
-    )
+
+    def done(unit: UnitOfWork) -> int:
+        return unit.workloads.extent()[0] - len(unit.workloads.unfitted(want)) - workload_jobs.left(unit)
+
+    return store.read(done)
 
 
 def _train(url: str, workers: int, until: Callable[[], bool] | None = None) -> dict[str, Any]:

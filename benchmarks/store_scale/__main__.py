@@ -18,15 +18,14 @@ from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.app.tuning.deliver import directives
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
-from lutra_service.db.schema.records import JobName
-from lutra_service.db.store import Store
+from lutra_service.db.schema.records import Job, JobName
+from lutra_service.db.store import Store, UnitOfWork
 
 from benchmarks.store_scale.filling import databases, fill
 from tests.support.service import POSTGRESQL
 
 STEPS = (10_000, 1_000_000, 10_000_000)
 TIMES = 50
-RECOMMENDED: tuple[JobName, ...] = ("recommendation",)
 FORTNIGHT = timedelta(days=14)
 
 
@@ -59,9 +58,14 @@ def questions(store: Store, names: list[str]) -> dict[str, Callable[[], object]]
         "the newest page of windows": lambda: store.read(lambda u: server_state.windows(u, busy, 50, None)),
         "a page far back": lambda: store.read(lambda u: server_state.windows(u, busy, 50, "5000")),
         "the current directive": lambda: store.read(lambda u: directives.current(u, u.databases.get(busy), None)),
-        "what is to be computed": lambda: store.read(lambda u: u.jobs.waiting(RECOMMENDED, u.now)),
+        "what is to be computed": lambda: store.read(to_compute),
         "old groups of one database": lambda: store.read(lambda u: u.retention.mergeable(busy, u.now - FORTNIGHT)),
     }
+
+
+def to_compute(unit: UnitOfWork) -> list[Job]:
+    kinds: list[JobName] = ["recommendation"]
+    return unit.jobs.waiting(kinds, unit.now)
 
 
 def report(epoch: str, number: int) -> Report:
