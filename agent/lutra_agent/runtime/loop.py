@@ -1,6 +1,6 @@
 """The agent's loop: measure, report, wait for a directive, execute it. One thread, and time is an argument.
 
-It alone talks to the database and writes the state folder. It never talks to the service itself: see `service_link`.
+Only it talks to the database and writes the state folder. It never talks to the service itself: see `service_link`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lutra_agent.state.host_rollbacks import HostRollbacks
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshots, stored_snapshots
 
 MOST_OUTCOMES = 100
-"""In one report."""
+"""The maximum in one report."""
 MOST_UNREAD = 20
 """Problems of one window."""
 
@@ -81,7 +81,7 @@ class Loop:
             self.cycle()
 
     def cycle(self) -> None:
-        """One interval, or less where a directive comes: then the next cycle begins at once."""
+        """One interval, or less if a directive comes: then the next cycle begins at once."""
         self._cycle_s = self._clock.monotonic()
         try:
             self._turn()
@@ -95,11 +95,11 @@ class Loop:
 
     @property
     def pending(self) -> str:
-        """In words, which change is not settled yet; empty if there is none."""
+        """The change that is not settled yet, in words; empty if there is none."""
         return self._changes.load().pending
 
     def sent(self, within_s: float) -> bool:
-        """Whether the service has all reports, within that many seconds."""
+        """Whether the service has all reports, within this number of seconds."""
         return self._service.sent(within_s)
 
     def _turn(self) -> None:

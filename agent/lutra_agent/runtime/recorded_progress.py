@@ -10,7 +10,7 @@ from lutra_agent.state.snapshot import Progress
 
 
 class RecordedProgress(RestoreProgress):
-    """Of the change that is being undone. Where none is, this object alone knows."""
+    """The progress of the change that is being undone; without one, only this object has it."""
 
     def __init__(self, changes: ChangeStore) -> None:
         super().__init__()

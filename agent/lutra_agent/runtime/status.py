@@ -12,13 +12,13 @@ from lutra_agent.drivers.base import Driver
 from lutra_agent.runtime.local_database import LocalDatabase
 
 LONGEST_PROBLEM, MOST_PROBLEMS = 1000, 50
-"""Characters of one, and how many in one report."""
+"""The maximum length of a problem, and the maximum number in one report."""
 
 
 def status_of(
     database: LocalDatabase, driver: Driver | None, loads: Mapping[str, Driver], problems: Iterable[str]
 ) -> AgentStatus:
-    """As it is now. The spool knows itself what it dropped."""
+    """The current status. The spool itself knows the number of dropped reports."""
     change, agent = database.changes.load().provisional, database.config.agent
     return AgentStatus(
         version=__version__,

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 KINDS: tuple[JobKind, JobKind] = (lease, model_jobs)
 STOP_S = 10.0
-"""So long a stop waits for each thread."""
+"""The time for which a stop waits for each thread."""
 REMEMBERED = 10_000
 """Databases. One whose last turn is forgotten comes first, as if it had never had one."""
 
@@ -46,9 +46,9 @@ class FairQueue:
         self._count = 0
 
     def next(self, free: int, waiting: Sequence[PendingJob]) -> list[PendingJob]:
-        """Up to `free` of those: first the databases whose last turn is the longest ago.
+        """Up to `free` of those: first the databases whose last turn was longest ago.
 
-        `waiting` holds each database once, in the order in which the computations were asked for.
+        `waiting` contains each database once, in the order in which the computations were requested.
         """
         return sorted(waiting, key=lambda w: self._last.get(w.of, 0))[:free]
 
@@ -122,7 +122,7 @@ class Compute:
         self._news.set()
 
     def on_change(self, changed: set[str]) -> None:
-        """A listener of the store: what changed may be something to compute."""
+        """A listener of the store: a change may require a computation."""
         if any(id_.startswith(("rec_", model_jobs.PREFIX)) for id_ in changed):
             self.wake()
 

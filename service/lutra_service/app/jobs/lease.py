@@ -69,7 +69,7 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
 
 
 def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
-    """Its worker was lost while it computed this and nothing else: computed again, but not for ever."""
+    """Its worker was lost while it computed only this: it is computed again, up to a limit."""
     found = _computing(unit, id_)
     if found is None:
         return

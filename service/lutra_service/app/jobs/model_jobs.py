@@ -66,7 +66,7 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
 
 
 def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
-    """Take a step in. One that somebody else took meanwhile counts once."""
+    """Store a step. A step that another process stored meanwhile counts once."""
     found = unit.model_jobs.get(id_)
     if found.state != "waiting" or len(found.results) != result["step"]:
         return

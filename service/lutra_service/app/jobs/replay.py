@@ -16,10 +16,10 @@ ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must
 
 
 def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
-    """The request, and the parts of its answer that were stored as they came.
+    """The request, and the parts of its answer that were stored unchanged.
 
-    Raises IllegalTransition if nothing was computed, or another version of the package computed it, NotFound if
-    the request went with its age, and MissingExtension where its model version needs a package that is gone.
+    Raises IllegalTransition if nothing was computed, or another version of the package computed it, NotFound if the
+    request was deleted because of its age, and MissingExtension if its model version needs a package that is gone.
     """
     recommendation = unit.recommendations.get(id_)
     computed = recommendation.kind in COMPUTED and recommendation.parent_id is None

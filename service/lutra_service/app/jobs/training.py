@@ -1,4 +1,4 @@
-"""Training: every workload that is not fitted as it would be now is fitted, in workers, each once.
+"""Training: every workload without a current fit is fitted, in workers, each once.
 
 The rows record the progress: the next training continues one that was ended halfway, and several may run at the same
 time. A session's model was fitted at its last request; it is fitted again if the serving model version has other
@@ -34,7 +34,7 @@ LEASE_S = 60.0
 BATCH = 100
 WAIT_S = 1.0
 A_WORKER = 16
-"""Workloads for which it is worth to start one more worker: that takes as long as some fits."""
+"""The number of workloads for which one more worker is worthwhile: its start takes as long as several fits."""
 ENDS = ("fitted", "taught nothing", "failed")
 
 
@@ -42,7 +42,7 @@ ENDS = ("fitted", "taught nothing", "failed")
 class Trained:
     """The result of a training: by outcome, workloads that were fitted.
 
-    `known` workloads were as they would be now already.
+    `known` workloads already had a current fit.
     """
 
     known: int
@@ -57,7 +57,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training is."""
+    """The progress of a training."""
 
     done: int
     total: int

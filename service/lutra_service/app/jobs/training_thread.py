@@ -1,4 +1,6 @@
-"""A thread that trains now and then, for as long as the service runs: one workload at a time, beside what is asked."""
+"""A thread that trains at intervals while the service runs: one workload at a time, beside the requested
+computations.
+"""
 
 from __future__ import annotations
 

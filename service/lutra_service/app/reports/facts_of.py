@@ -15,7 +15,7 @@ from lutra_service.db.schema.records import Database
 
 
 def until(window: ReportedWindow, now: datetime) -> datetime:
-    """A clock that was ahead for a while must not make everything after it old."""
+    """A clock that was temporarily ahead must not make later reports look old."""
     return min(window.end, now)
 
 

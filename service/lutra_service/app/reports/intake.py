@@ -1,4 +1,6 @@
-"""A report taken in: stored once, its facts learned, its outcomes and measurement given to what they belong to."""
+"""A report taken in: stored once, its facts are learned, and its outcomes and measurement are assigned to their
+recommendations.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
 
 SILENCE = timedelta(hours=1)
-"""An agent that says nothing for so long holds its directive no longer. A restart may take many minutes."""
+"""The silence after which an agent no longer holds its directive. A restart may take many minutes."""
 REPLACED_AFTER = timedelta(minutes=1)
 """The same for an agent of the same name that started again without its state: only one has that name."""
 
@@ -26,7 +26,7 @@ class Holder:
 
 
 def asking(database: Database, named: Holder | None) -> str | None:
-    """Who asks: the agent that is named, else the one whose report is the newest; None before the first report."""
+    """The requesting agent: the named one, otherwise the one with the newest report; None before the first report."""
     return str(named) if named is not None else database.reporter
 
 
@@ -37,7 +37,7 @@ def held_by_another(unit: UnitOfWork, row: Recommendation, who: str | None) -> b
 
 
 def last_word(unit: UnitOfWork, row: Recommendation) -> datetime:
-    """When the agent that holds it was last heard of."""
+    """The last report of the agent that holds it."""
     assert row.handed_out_at is not None
     if row.handed_to is None:
         return row.handed_out_at

@@ -1,4 +1,6 @@
-"""Ending what is not applied yet: at once, or, where an agent was given it, once it is known what the agent did."""
+"""The withdrawal of changes that are not applied yet: at once, or if an agent has received one, once its outcome is
+known.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ UNPROPOSED = (State.OBSERVING, State.COMPUTING)
 OPEN = (*UNPROPOSED, State.PROPOSED, State.APPROVED)
 UNDER_WAY = "its agent is carrying it out: it is rolled back once it is applied"
 SETTLED_AFTER = timedelta(minutes=1)
-"""A report that was made so long after a withdrawal and holds no outcome says that the agent did not begin."""
+"""The time after a withdrawal from which a report without an outcome shows that the agent did not begin."""
 NO_ANSWER = "its agent never answered"
 
 
@@ -49,7 +51,9 @@ def withdraw(
 
 
 def error(row: Recommendation) -> str | None:
-    """Why it came to nothing or was undone, for people; with what is still to come of one that its agent holds."""
+    """The reason why it was not carried out or was undone, for people; with the next step if its agent still
+    holds it.
+    """
     under_way = row.state == State.APPROVED and row.withdrawn_at is not None
     return ": ".join(filter(None, (row.error, UNDER_WAY))) if under_way else row.error
 
@@ -75,7 +79,7 @@ def settle(unit: UnitOfWork, heard: Heard) -> None:
 
 
 def end_unanswered(unit: UnitOfWork, row: Recommendation) -> None:
-    """Its agent is silent. Where it made the change after all, its outcome counts whenever it comes."""
+    """Its agent is silent. If it made the change after all, its outcome counts whenever it comes."""
     _end(unit, row, {}, NO_ANSWER)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 LOOKED_AT = 16
-"""Of a database's snapshots the newest few, where the load keeps changing."""
+"""The number of a database's newest snapshots that are kept if the load keeps changing."""
 
 
 def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
