@@ -54,7 +54,7 @@ class ModelJobs(Repository[ModelJob]):
     noun = "job of a model version"
 
     def waiting(self, now: datetime, limit: int) -> list[ModelJob]:
-        """Those on which no worker is busy, predictions first: they are short, and soon compared."""
+        """The jobs on which no worker is busy, predictions first: they are short, and soon compared."""
         c = self.table.c
         free = or_(c.lease_until.is_(None), c.lease_until < now)
         order = (c.kind.desc(), c.id)
@@ -90,8 +90,9 @@ class ModelJobs(Repository[ModelJob]):
         self._update(*where, state="failed", error=error[:1000], ended_at=now, lease_until=None)
 
     def compared(self, model_id: str) -> list[tuple[str | None, dict[str, Any], dict[str, Any], dict[str, Any]]]:
-        """The newest predictions in the shadow that were then measured: by session, those, what served predicted and
-        the readings."""
+        """The newest predictions in the shadow that were then measured: by session, with the serving version's
+        predictions and the readings.
+        """
         c, r = self.table.c, RecommendationRow.__table__.c
         found = (
             select(r.session_id, c.predictions, r.predictions, r.measured)

@@ -47,7 +47,7 @@ TYPED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "turned_down": (turned_down_to_dict, turned_down_from_dict),
     "judgement": (Judged.to_dict, Judged.from_dict),
 }
-"""By column, how its value is written, and read."""
+"""The conversions of a column's value for writing and reading."""
 
 
 def _as_stored(values: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(self.table.c.session_id == session_id).order_by(self.table.c.id))
 
     def outlined(self, session_id: str) -> list[Recommendation]:
-        """The same without what is only shown to people (OUTLINED): a session may have a thousand."""
+        """The same without the columns that are only shown to people (OUTLINED): a session may have a thousand."""
         columns = [c for c in self.table.c if c.name not in OUTLINED]
         found = self._db.execute(
             select(*columns).where(self.table.c.session_id == session_id).order_by(self.table.c.id)
@@ -106,8 +106,9 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(*where).order_by(c.id))
 
     def leaned(self, session_id: str) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-        """Of a session's measured recommendations that leaned on past workloads, in order: what was predicted, what
-        would have been without them, and what was measured."""
+        """For a session's measured recommendations with past workloads, in order: the prediction, the prediction
+        without them, and the reading.
+        """
         c = self.table.c
         where = (c.session_id == session_id, c.leaned.is_not(None), c.measured.is_not(None))
         found = self._db.execute(select(c.predictions, c.leaned, c.measured).where(*where).order_by(c.id))
@@ -171,7 +172,7 @@ class Recommendations(Repository[Recommendation]):
     ) -> None:
         """Lead it to state `to`: the only way in which its state changes. `values` are columns that change with it.
 
-        Raises IllegalTransition if its state does not lead there, and RowMoved if that is its state no longer.
+        Raises IllegalTransition if its state does not lead there, and RowMoved if its state has changed.
         """
         state, now = advance_recommendation(row.state, to), self._news.now
         values["ended_at"] = now if has_come(state, False, "ended") else None
@@ -187,7 +188,9 @@ class Recommendations(Repository[Recommendation]):
     def stay(
         self, row: Recommendation, by: str, why: str = "", *, declined: Declined | None = None, **values: Any
     ) -> None:
-        """Add an event to one that keeps its state: that it is withdrawn in its agent's hands, or who had it undone."""
+        """Add an event to one that keeps its state: that it is withdrawn in its agent's hands, or the actor of its
+        undo.
+        """
         if values:
             self.change(row.id, **values)
         self._tell(Transition(row, row.state, row.state, by, why, failure=values.get("failure"), declined=declined))
@@ -197,7 +200,7 @@ class Recommendations(Repository[Recommendation]):
         self._news.facts.append(transition)
 
     def waiting(self, now: datetime, busy: Collection[str]) -> list[PendingJob]:
-        """Of each database the computation that waits for the longest time, in the order of asking.
+        """The computation of each database that has waited longest, in the order of the requests.
 
         Databases that are `busy`, or have a computation that somebody holds, have none.
         """
@@ -215,7 +218,7 @@ class Recommendations(Repository[Recommendation]):
         return [PendingJob(**row) for row in self._db.execute(found).mappings()]
 
     def to_decide(self) -> dict[str, int]:
-        """By database, how many wait for somebody's decision."""
+        """The number that wait for a decision, by database."""
         c = self.table.c
         asked = select(c.database_id, func.count()).where(c.state == State.PROPOSED).group_by(c.database_id)
         return {str(database): int(count) for database, count in self._db.execute(asked)}
@@ -232,12 +235,12 @@ class Recommendations(Repository[Recommendation]):
         return self.change(id_, c.state == State.COMPUTING, free, lease_until=until)
 
     def computing(self, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` whose answer is still waited for."""
+        """Those of `ids` whose answer is still needed."""
         c = self.table.c
         return set(self._db.execute(select(c.id).where(c.id.in_(ids), c.state == State.COMPUTING)).scalars())
 
     def in_line(self, now: datetime) -> tuple[int, int]:
-        """How many are being computed, and how many wait for a worker."""
+        """The number that are being computed, and the number that wait for a worker."""
         c = self.table.c
         held = select(func.count()).where(c.state == State.COMPUTING, c.lease_until >= now)
         every = select(func.count()).where(c.state == State.COMPUTING)
@@ -265,7 +268,7 @@ class Recommendations(Repository[Recommendation]):
 
     @remembered
     def withdrawn(self, database_id: str) -> list[Recommendation]:
-        """Those that an agent had been given when they were withdrawn."""
+        """The recommendations that an agent had received when they were withdrawn."""
         c = self.table.c
         withdrawn = and_(c.database_id == database_id, c.withdrawn_at.is_not(None))
         return self._many(select(self.table).where(withdrawn).order_by(c.id))

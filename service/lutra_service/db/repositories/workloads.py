@@ -1,4 +1,4 @@
-"""The repository of past workloads: what the memory looks at, and who may."""
+"""The repository of past workloads: the memory's data, and their visibility."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Workloads(Repository[Workload]):
         return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
 
     def history_of_session(self, session_id: str) -> Document | None:
-        """The history that what it taught was fitted to; None if it taught nothing yet."""
+        """The history from which its lessons were fitted; None if there are none yet."""
         found = self._db.execute(select(_C.history).where(_C.session_id == session_id)).scalar()
         return None if found is None else unpack(found)
 
@@ -80,14 +80,14 @@ class Workloads(Repository[Workload]):
         return self._looked(select(*LOOKED_AT, _C.taught).where(*of).order_by(_C.id))
 
     def owners(self, database: Database, among: Collection[str] | None = None) -> list[str]:
-        """The other databases that share with `database` what was learned: the stricter of the two policies counts."""
+        """The other databases that share with `database` lessons: the stricter of the two policies counts."""
         c = cast(SqlTable, DatabaseRow.__table__).c
         others = select(c.id).where(c.engine == database.engine, c.id != database.id, _shared_with(database))
         asked = others if among is None else others.where(c.id.in_(among))
         return list(self._db.execute(asked).scalars())
 
     def measured(self, session_ids: Collection[str], least: int) -> set[str]:
-        """Those of the sessions that have at least that many confirmed readings."""
+        """Those of the sessions with at least this number of confirmed readings."""
         c = cast(SqlTable, RecommendationRow.__table__).c
         # Counted by a filter: given the state as a condition, SQLite reads every session's confirmed recommendations.
         read = func.count().filter(c.state == State.CONFIRMED, c.measured.is_not(None))
@@ -95,17 +95,17 @@ class Workloads(Repository[Workload]):
         return set(self._db.execute(enough).scalars())
 
     def extent(self) -> tuple[int, datetime | None]:
-        """How many there are, and when one changed last: where both are as they were, nothing changed."""
+        """Their number, and the time of the last change: if both are the same as before, nothing changed."""
         row = self._db.execute(select(func.count(), func.max(_C.changed_at))).one()
         return int(row[0]), row[1]
 
     def changes(self, since: datetime | None) -> list[tuple[str, datetime]]:
-        """Ids of those that changed since a moment, each with when; of all without one."""
+        """Ids of those that changed since a moment, each with its time; all without a moment."""
         asked = select(_C.id, _C.changed_at)
         return [(r[0], r[1]) for r in self._db.execute(asked if since is None else asked.where(_C.changed_at >= since))]
 
     def look(self, ids: Sequence[str]) -> list[Remembered]:
-        """Without what they taught."""
+        """The workloads without their lessons."""
         return self._looked(select(*LOOKED_AT).where(_C.id.in_(ids)))
 
     def read(self, ids: Sequence[str]) -> list[Remembered]:
@@ -126,7 +126,7 @@ class Workloads(Repository[Workload]):
         return {found.id: found for found in self._many(asked)}
 
     def learn(self, id_: str, now: datetime, only: str | None = None, **values: Any) -> bool:
-        """Change what is known of a workload, and with it what every index of it says; whether it was there.
+        """Change a workload's data, and so every index of it. Returns whether it exists.
 
         With `only`, where its content still has this key.
         """
@@ -148,7 +148,7 @@ class Workloads(Repository[Workload]):
         return int(self._db.execute(select(func.count()).where(_unfitted(fitted_with))).scalar_one())
 
     def claim(self, id_: str, fitted_with: str, now: datetime, until: datetime) -> bool:
-        """Whether the caller may fit it: then no other caller does."""
+        """Claim the fit for the caller: then no other caller gets it. Returns whether that worked."""
         free = or_(_C.lease_until.is_(None), _C.lease_until < now)
         return self.change(id_, _unfitted(fitted_with), free, lease_until=until)
 

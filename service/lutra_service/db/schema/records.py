@@ -75,7 +75,7 @@ class Database:
 
     @property
     def past(self) -> Past:
-        """With whom it shares what was learned."""
+        """The databases with which it shares lessons."""
         return past_of(self.policy)
 
     @cached_property
@@ -148,7 +148,7 @@ class Session:
     settled: Document | None = None
 
     def is_about(self, made: Recommendation) -> bool:
-        """Whether a recommendation says something of the server that the session is for now."""
+        """Whether a recommendation concerns the session's current server."""
         return self.rebased_at is None or made.created_at >= self.rebased_at
 
     @property
@@ -214,7 +214,7 @@ class Recommendation:
 
     @property
     def error(self) -> str | None:
-        """Why it came to nothing or was undone, in one line for people; None if there are no words for it."""
+        """The reason why it was not carried out or was undone, in one line for people; None if there is none."""
         return (self.failure.text or None) if self.failure else None
 
     @property
@@ -226,7 +226,7 @@ class Recommendation:
 
     @property
     def confirmed_at(self) -> datetime | None:
-        """When its agent confirmed it; else, in a lab, when it was measured."""
+        """The time at which its agent confirmed it; otherwise, in a lab, the time of its measurement."""
         told = None if self.outcome is None else self.outcome.confirmed_at
         return self.ended_at if told is None and self.state == RecommendationState.CONFIRMED else told
 
@@ -241,7 +241,7 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class PendingJob:
-    """A computation that nobody works on, and the database or the model version that it is of."""
+    """A computation without a worker, and the database or the model version to which it belongs."""
 
     id: str
     of: str
@@ -282,7 +282,7 @@ class StoredReport:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which observations are meant: all that fit every part that is given. `metrics`: only these; empty for all."""
+    """A selection of observations: all that match every given part. `metrics`: only these; empty for all."""
 
     database_id: str | None = None
     session_id: str | None = None

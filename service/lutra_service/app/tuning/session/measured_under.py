@@ -1,4 +1,4 @@
-"""Under which loads a configuration was measured, in words: what holds at 16 clients need not hold at 64."""
+"""The loads under which a configuration was measured, in words: a gain at 16 clients may not exist at 64."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ LONGEST = 1000
 COUNTS = ("clients", "threads")
 """Keys of a driver's context with the number of clients; the first one present counts."""
 OF_LOADS = "p99_of."
-"""Begins a name for each of several loads in a window's context."""
+"""The prefix of each load's names in a window's context."""
 
 
 def sentence(unit: UnitOfWork, handed_over: Recommendation) -> str | None:
-    """Of every window that any recommendation of these very settings got on this database; None without a driver."""
+    """The loads of all windows of recommendations with exactly these settings on this database; None without a
+    driver.
+    """
     ids = unit.recommendations.measured_alike(handed_over.database_id, handed_over.configuration or {})
     reports = [report for id_ in ids for report in unit.reports.of_recommendation(id_)]
     loads = [report.context for report in reports if report.window_end is not None and report.context]

@@ -1,4 +1,4 @@
-"""Tuning sessions: opened and steered."""
+"""Tuning sessions: opened and controlled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from lutra_service.db.store import UnitOfWork
 
 
 def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed: int, by_agent: bool) -> Session:
-    """Raises Conflict while the database has another open session, and Forbidden for what an agent may not ask for."""
+    """Raises Conflict while the database has another open session, and Forbidden for requests that an agent may not
+    make.
+    """
     database = unit.databases.lock(database_id)
     if database.retired_at is not None:
         raise DatabaseRetired(
