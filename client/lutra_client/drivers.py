@@ -48,7 +48,7 @@ class Blocking:
 
     @contextmanager
     def streamed(self, request: Request[Any]) -> Iterator[httpx.Response]:
-        """The answer while it arrives; a refused request is sent again as any other. Raises Problem, and Unreachable
+        """The answer while it arrives; a refused request is sent again like any other. Raises Problem, and Unreachable
         even if the answer breaks off.
         """
         for attempt in count(1):
@@ -91,7 +91,7 @@ class Awaiting:
 
     @asynccontextmanager
     async def streamed(self, request: Request[Any]) -> AsyncIterator[httpx.Response]:
-        """The answer while it arrives; a refused request is sent again as any other. Raises Problem, and Unreachable
+        """The answer while it arrives; a refused request is sent again like any other. Raises Problem, and Unreachable
         even if the answer breaks off.
         """
         for attempt in count(1):

@@ -1,5 +1,6 @@
-"""One exchange with the service, and waiting for what it does: as generators that ask for a request to be sent or for a
-pause, so that one description serves both clients."""
+"""One exchange with the service, and waiting for its result: as generators that ask for a request to be sent or for a
+pause, so that one description serves both clients.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Pause:
 
 Wish = Request[Any] | Pause
 Reply = httpx.Response | httpx.TransportError | None
-"""An answer whose body is read, why there is none, or nothing after a pause."""
+"""An answer whose body is read, the reason why there is none, or nothing after a pause."""
 Flow = Generator[Wish, Reply, T]
 REFUSED_UNREAD = ("busy", "store_unavailable", "too_many_requests")
 """Codes of requests that changed nothing."""
@@ -36,7 +37,7 @@ GATEWAYS = (502, 503, 504)
 @dataclass(frozen=True)
 class Retries:
     """A request that may be repeated is sent up to `attempts` times. Pauses double from `first_s` up to `longest_s`,
-    each by chance between half of that and all of it; where the service names a time, that one counts."""
+    each by chance between half of that and all of it; if the service names a time, that one counts."""
 
     attempts: int = 4
     first_s: float = 0.25
@@ -75,7 +76,7 @@ def exchanged(request: Request[T], retries: Retries) -> Flow[httpx.Response]:
 
 
 def again_after_s(request: Request[Any], reply: Reply, retries: Retries, attempt: int) -> float | None:
-    """How long to wait after attempt number `attempt`, from 1; None if it was the last one."""
+    """The time to wait after attempt number `attempt`, from 1; None if it was the last one."""
     if attempt == retries.attempts or not _again(request, reply):
         return None
     return retries.pause_s(attempt, retry_after_s(reply) if isinstance(reply, httpx.Response) else None)

@@ -1,4 +1,4 @@
-"""The moments of an answer: its type says where they are, and there the texts that travel become datetimes."""
+"""The moments of an answer: its type shows their positions, where the texts become datetimes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def read(document: Any, kind: Any) -> Any:
 
 @cache
 def reader_of(kind: Any) -> Reader | None:
-    """What changes a document of this type; None if it has no moments. Raises TypeError for one that may be read in
-    two ways.
-    """
+    """The conversion of a document of this type; None if it has no moments. Raises TypeError for an ambiguous type."""
     if kind is datetime:
         return datetime.fromisoformat
     if is_typeddict(kind):

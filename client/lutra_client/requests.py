@@ -1,4 +1,4 @@
-"""A call as a value: what is sent, and of which type the answer is. Nothing here talks to anybody."""
+"""A call as a value: the request and the type of the answer. This module does no I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lutra_client.moments import text
 T = TypeVar("T")
 KEY = "Idempotency-Key"
 SAFE = ("GET", "PUT", "DELETE")
-"""Sent twice they do what they do once."""
+"""Methods with the same effect if they are sent twice."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Request(Generic[T]):
     body: Mapping[str, Any] | None = None
     once: bool = False
     waits_s: float = 0.0
-    """The service may take so long before it answers, beside its usual time."""
+    """The time that the service may take before it answers, in addition to its usual time."""
     answer: Any = None
 
     @property
@@ -56,7 +56,7 @@ def path(template: str, **ids: str) -> str:
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """Those that are not None, as the service takes them."""
+    """The parameters that are not None, in the service's form."""
     return {name: text(value) for name, value in values.items() if value is not None}
 
 

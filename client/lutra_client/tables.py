@@ -43,7 +43,7 @@ Format = Literal["jsonl", "csv", "parquet"]
 
 
 def page_of(request: Request[T], retries: Retries) -> Flow[tuple[list[T], Request[T] | None]]:
-    """The items of a page, and what asks for the one after it; None at the end."""
+    """The items of a page, and the request for the next one; None at the end."""
     page: Any = yield from answered(replace(request, answer=None), retries)
     items = [read(item, request.answer) for item in page["items"]]
     return items, None if page["next"] is None else request.asking(after=page["next"])
@@ -66,7 +66,7 @@ def _told(request: Request[Any], what: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pages(Sequence[T]):
-    """A list's items, page by page as a loop looks at them, and asked for again by the next one.
+    """A list's items, page by page as a loop reads them; the next loop requests them again.
 
     `len`, an index and what needs them, such as `list(…)` or `reversed(…)`, read all of it once and keep it. An index
     from the front reads no further than it has to.

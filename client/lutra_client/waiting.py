@@ -17,7 +17,7 @@ from lutra_client.schemas import RecommendationAnswer, SessionAnswer
 
 T = TypeVar("T")
 LONGEST_WAIT_S = 60.0
-"""The service holds no request for longer."""
+"""The longest time for which the service holds a request."""
 EVERY_S = 2.0
 
 

@@ -19,7 +19,7 @@ from lutra_lab.servers.errors import LabError
 
 
 class Stopped(Exception):
-    """A signal asked us to end."""
+    """A signal requested the end."""
 
 
 @click.group()

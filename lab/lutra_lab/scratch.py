@@ -1,4 +1,4 @@
-"""The scratch servers that there are. A new one is one class and one line here."""
+"""The available scratch servers. A new one is one class and one line here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRATCH: tuple[type[ScratchServer], ...] = (
     ScratchRedis,
     ScratchValkey,
 )
-"""The first needs nothing installed: it comes with this distribution."""
+"""The first one needs no installation: it comes with this distribution."""
 
 
 def scratch_servers() -> tuple[type[ScratchServer], ...]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ELSEWHERE = "lutra.commands"
 """The group of entry points by which another distribution brings commands."""
 BRINGS = {"check": "lutra-agent", "demo": "lutra-lab", "notebook": "lutra-notebooks"}
-"""By command the distribution of ours that brings it."""
+"""The distribution that provides a command, by command."""
 
 
 class Commands(click.Group):

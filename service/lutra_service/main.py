@@ -1,4 +1,4 @@
-"""The composition root: settings in, application out."""
+"""The composition root: creates the application from the settings."""
 
 from __future__ import annotations
 

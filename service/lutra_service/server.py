@@ -24,7 +24,9 @@ ACCEPTED_AT_ONCE = 32
 BACKLOG = 1024
 FILES = 65_536
 FILES_BESIDE = 192
-"""Open files that are not clients: the database's, the executor's, and those accepted before one can be closed."""
+"""The number of open files that are not clients: the database's, the executor's, and connections accepted before one
+can be closed.
+"""
 
 
 class Server(uvicorn.Server):

@@ -22,14 +22,16 @@ from lutra_agent.linux.places import Places
 
 KNOWN = ("jemalloc", "tcmalloc", "mimalloc")
 OWN = "its own"
-"""That of the program or of its C library: nothing was put in its place."""
+"""The allocator of the program or of its C library: it was not replaced."""
 LIBRARIES = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4"}
 FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64")
-"""Of Debian and its kin on two kinds of processor, and of Red Hat's on both."""
+"""The folders of Debian and its derivatives on two kinds of processor, and of Red Hat's systems on both."""
 
 
 def loaded(root: Path, pid: int | None) -> str | None:
-    """The library from which the process `pid` has its memory, by what it has mapped; None if that is not shown."""
+    """The library from which the process `pid` takes its memory, according to its mapped files; None if they are not
+    visible.
+    """
     try:
         mapped = "" if pid is None else (root / f"proc/{pid}/maps").read_text(errors="replace")
     except OSError:
@@ -42,7 +44,9 @@ def loaded(root: Path, pid: int | None) -> str | None:
 
 
 def library(places: Places, value: str) -> str:
-    """The path of the allocator's library. Raises Refused if it is not installed, or not root's alone."""
+    """The path of the allocator's library. Raises Refused if it is not installed, or if accounts other than root can
+    change it.
+    """
     machine = os.uname().machine
     for folder in (f for f in FOLDERS if machine in f or f == FOLDERS[-1]):
         file = places.system / folder / LIBRARIES[value]
@@ -87,8 +91,8 @@ def preloaded(file: Path) -> str | None:
 
 
 class Preload:
-    """The drop-in of the named unit. Which unit got one is remembered first: the administrator may name another, or
-    none, before it is taken out again.
+    """The drop-in of the named unit. The name of the unit is stored first, because the administrator may name another
+    one, or none, before it is removed again.
     """
 
     def __init__(self, places: Places, memory: Memory) -> None:
@@ -96,7 +100,7 @@ class Preload:
         self._memory = memory
 
     def state(self) -> str:
-        """`writable`, or why not."""
+        """`writable`, or the reason for the refusal."""
         try:
             self._file()
         except (Refused, OSError) as error:

@@ -1,4 +1,4 @@
-"""Asks the helper, which has the rights that the agent's account has not."""
+"""Calls the helper, which has the rights that the agent's account lacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Helper(Protocol):
 
 
 class HelperProgram:
-    """Runs `command` for each request: the program itself as root, or what gives it root's rights."""
+    """Runs `command` for each request: the program itself as root, or a command that runs it as root."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = tuple(command)

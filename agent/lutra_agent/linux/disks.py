@@ -1,4 +1,4 @@
-"""Block devices: the one that holds a folder, and names of them that stay over a reboot."""
+"""Block devices: the device of a folder, and names that survive a reboot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCES = (
     ("dm", "dm/uuid"),
     ("md", "md/uuid"),
 )
-"""What a device says of itself, by its bus: NVMe, SCSI, virtio, NVMe again, and the kernel's own composed ones."""
+"""The id that a device reports, by its bus: NVMe, SCSI, virtio, NVMe again, and the kernel's own composed ones."""
 
 
 def disk_of(root: Path, folder: Path) -> Path | None:

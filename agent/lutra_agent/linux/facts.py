@@ -18,7 +18,7 @@ NETWORK_DISKS = ("Amazon Elastic Block Store", "PersistentDisk", "nvme_card-pd",
 
 
 def kernel_version(root: Path) -> str | None:
-    """`6.18`: what a kernel does changes with these two numbers."""
+    """`6.18`: a kernel's behaviour depends on these two numbers."""
     found = re.match(r"\d+\.\d+", _text(root / "proc/sys/kernel/osrelease"))
     return found[0] if found else None
 
@@ -68,7 +68,7 @@ def rotational(root: Path, folder: Path) -> bool | None:
 
 
 def memory_pages(root: Path) -> str | None:
-    """`always`, `madvise` or `never`: who gets transparent ones; with `+explicit` where there are reserved ones."""
+    """`always`, `madvise` or `never`: the use of transparent ones; with `+explicit` if there are reserved ones."""
     kernel = Kernel(root)
     try:
         transparent = kernel.read(SETTINGS["transparent_hugepage.enabled"])

@@ -1,4 +1,4 @@
-"""`lutra-host`: reads one request, carries it out as root, and prints one answer. It takes no argument.
+"""`lutra-host`: reads one request, executes it as root, and prints one answer. It takes no argument.
 
 All steps of a request are checked before the first is executed. It may write the kernel's files of `kernel.SETTINGS`,
 two files of Lutra's own, a drop-in of the unit that the administrator named, and its memory: values that the kernel
@@ -41,7 +41,7 @@ class Answer:
 
 
 def main(arguments: Sequence[str] | None = None, places: Places | None = None) -> None:
-    """Exit status 0 if all was done, 1 if the kernel or a disk refused a step, 2 where nothing was begun."""
+    """Exit status 0 if all was done, 1 if the kernel or a disk refused a step, 2 if nothing was begun."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         if given:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None, places: Places | None = None) -
 
 
 def carry_out(steps: Sequence[Request], places: Places) -> Answer:
-    """Each in its order. One that cannot be done keeps none of the others from it: they may be an undo."""
+    """Execute the steps in order. A step that fails does not prevent the others, which may be an undo."""
     errors, settings = list[str](), dict[str, str]()
     try:
         with _alone(places):

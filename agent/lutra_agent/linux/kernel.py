@@ -1,6 +1,7 @@
-"""The settings of a Linux host: where the kernel has each, and which texts may be written there. Nothing else is.
+"""The settings of a Linux host: the kernel's file for each, and the texts that may be written there. No other text is
+written.
 
-One is not a setting of the kernel, but of the database server's process: it has no file here.
+One is not a setting of the kernel, but of the database server's process, and has no file here.
 
 The catalogue has their meanings and search ranges. These are the wider limits of the kernel, so that every previous
 value can be restored.
@@ -20,12 +21,12 @@ LARGEST = 2**63 - 1
 INT = 2**31 - 1
 LONGEST_VALUE = 4096
 MOST_OF_MEMORY = 0.9
-"""Explicit huge pages beyond that share leave the machine no memory to run in."""
+"""Explicit huge pages beyond that share would leave the machine too little memory to run."""
 DISK = "data_disk."
 ALLOCATOR = "server.allocator"
-"""The library from which the database server has its memory: a drop-in of its systemd unit names it."""
+"""The library from which the database server takes its memory: a drop-in of its systemd unit names it."""
 SYSTEM = "system"
-"""The allocator that a server has where nothing is put in its place."""
+"""The allocator of a server without a replacement."""
 
 
 class Refused(Exception):
@@ -34,7 +35,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class KernelSetting:
-    """`file` lies below the root; one of a disk below the disk's own folder. `options` are None for a number."""
+    """`file` is relative to the root; for a setting of a disk, to the disk's own folder. `options` are None for a
+    number.
+    """
 
     name: str
     file: str
@@ -51,7 +54,7 @@ class KernelSetting:
         return self.name == ALLOCATOR
 
     def check(self, value: str) -> None:
-        """Raises Refused for a text that is not to be written."""
+        """Raises Refused for a text that must not be written."""
         if self.options is not None:
             if value not in self.options:
                 raise Refused(f"{self.name}: {value[:40]!r} is not one of {', '.join(self.options)}")
@@ -99,14 +102,14 @@ RATIOS = {
     "vm.dirty_background_bytes": _sysctl("vm.dirty_background_ratio", high=100),
     "vm.dirty_bytes": _sysctl("vm.dirty_ratio", high=100),
 }
-"""The other form of a limit: the kernel sets one to 0 when the other one is written. The helper alone writes these."""
+"""The other form of a limit: the kernel sets one to 0 when the other one is written. Only the helper writes these."""
 SCHEDULER = f"{DISK}scheduler"
 REQUESTS = SETTINGS[f"{DISK}nr_requests"]
 """Each scheduler has a queue of its own: after a choice, the kernel sets its number of requests again."""
 
 
 class Kernel:
-    """The kernel's files below `root`; `disk` is the folder of the data's block device, where it is known."""
+    """The kernel's files below `root`; `disk` is the folder of the data's block device, if it is known."""
 
     def __init__(self, root: Path, disk: Path | None = None) -> None:
         self.root = root
@@ -133,7 +136,7 @@ class Kernel:
         return tuple(o for o in setting.options or () if o in words or not listed)
 
     def write(self, setting: KernelSetting, value: str) -> None:
-        """In one write to a file of the kernel's own, never over a link. Raises Refused and OSError."""
+        """Written at once to the kernel's own file, never through a link. Raises Refused and OSError."""
         path = self.path(setting)
         real = path.parent.resolve()
         if not any(real.is_relative_to((self.root / own).resolve()) for own in ("proc/sys", "sys")):

@@ -3,7 +3,7 @@
     vm.swappiness = 10
     data_disk.scheduler @ serial:S3X9 = none
 
-A file's content follows from what it says, so that what is taken out again leaves it as it was, byte by byte.
+A file's content depends only on its values, so that a removed value leaves it byte by byte as it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lutra_agent.linux.disks import STABLE
 from lutra_agent.linux.kernel import SETTINGS, Refused
 
 Place = tuple[str, str]
-"""A setting's name, and for one of a disk the disk's id, else nothing."""
+"""A setting's name, and the disk's id for a setting of a disk; otherwise empty."""
 
 HEADER = "# Written by lutra-host. Lutra changed these settings, and removes the lines when the change is undone.\n"
 LONGEST = 1 << 16
@@ -24,7 +24,7 @@ READABLE = 0o644
 
 
 def rendered(values: Mapping[Place, str]) -> bytes:
-    """Nothing at all for no values. Raises Refused for more than could be read again."""
+    """Empty without values. Raises Refused for more than could be read again."""
     lines = (f"{name}{f' @ {disk}' if disk else ''} = {value}\n" for (name, disk), value in sorted(values.items()))
     content = (HEADER + "".join(lines)).encode() if values else b""
     if len(content) > LONGEST:
@@ -33,7 +33,7 @@ def rendered(values: Mapping[Place, str]) -> bytes:
 
 
 def parsed(content: bytes) -> dict[Place, str]:
-    """Raises Refused for a file that holds anything else."""
+    """Raises Refused for a file with any other content."""
     values: dict[Place, str] = {}
     for line in content.decode(errors="replace").splitlines():
         if not line.strip() or line.startswith("#"):
@@ -70,7 +70,7 @@ def remove_unfinished(file: Path) -> None:
 
 
 def write(file: Path, content: bytes) -> None:
-    """In one step, flushed to the disk, in a folder that all may read; no file where it is empty. Raises OSError."""
+    """In one step, flushed to the disk, in a folder that all may read; no file if it is empty. Raises OSError."""
     if not content:
         remove(file)
         return

@@ -10,13 +10,13 @@ from lutra_agent.linux.kernel import KernelSetting, Refused
 
 
 class Memory:
-    """Texts by key: what the kernel forgets when one of its values changes, and which unit has a drop-in."""
+    """Texts by key: values that the kernel loses when one of its settings changes, and the unit with a drop-in."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def of(self, setting: KernelSetting, key: str = "") -> str | None:
-        """What the setting had; None if nothing that it takes is remembered."""
+        """The setting's earlier value; None if no valid one is stored."""
         text = self.text(key or setting.name)
         try:
             setting.check(text)
@@ -25,7 +25,7 @@ class Memory:
         return text
 
     def text(self, key: str) -> str:
-        """Empty if nothing is remembered."""
+        """Empty if nothing is stored."""
         found = self._all().get(key)
         return found if isinstance(found, str) else ""
 

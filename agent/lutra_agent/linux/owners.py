@@ -53,7 +53,7 @@ LONGEST = 1 << 20
 
 
 def owners(system: Path, own: Path) -> dict[str, str]:
-    """Setting → its other owner, beside Lutra's `own` file. Files that this account may not read are skipped."""
+    """Setting → its owner other than Lutra's `own` file. Files that this account may not read are skipped."""
     found: dict[str, str] = {}
     for file in _sysctl_files(system):
         if file.resolve() != own.resolve():
@@ -64,8 +64,8 @@ def owners(system: Path, own: Path) -> dict[str, str]:
 
 
 def preloads(system: Path, unit: str, own: Path) -> str | None:
-    """Other places that set LD_PRELOAD for the unit's server, beside Lutra's `own` file: the unit's file, a drop-in, a
-    file of its environment, or systemd's own. Files that this account may not read are skipped.
+    """Other places that set LD_PRELOAD for the unit's server, other than Lutra's `own` file: the unit's file, a
+    drop-in, a file of its environment, or systemd's own. Files that this account may not read are skipped.
     """
     files = [file for file in _unit_files(system, unit) if file != own]
     named = [path for file in files for path in ENVIRONMENT_FILE.findall(_text(file))]

@@ -1,4 +1,4 @@
-"""Where the helper reads and writes. A test gives other folders; the installed program knows these alone."""
+"""The files that the helper reads and writes. A test passes other folders; the installed program uses only these."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Places:
 
     @property
     def unit(self) -> Path:
-        """Where the administrator names the unit."""
+        """The file in which the administrator names the unit."""
         return self.system / "etc/lutra/unit"
 
     def drop_in(self, unit: str) -> Path:

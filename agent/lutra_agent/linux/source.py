@@ -1,4 +1,4 @@
-"""The settings of this host's kernel: a setting source beside the server's own."""
+"""The settings of this host's kernel: a setting source in addition to the server's own."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class _Disk:
 class LinuxHost:
     """Reads the kernel itself; the helper makes changes. It needs the server only to find the data's disk.
 
-    Neither of its two files is the agent's to write, so it has no backing: its steps undo all that they do. The kernel
-    takes each value at once, and systemd its file with a step.
+    The agent cannot write its two files, so it has no backing: its steps undo everything that they do. The kernel takes
+    each value at once, and systemd its file with a step.
     """
 
     name = "linux"
@@ -94,7 +94,7 @@ class LinuxHost:
         return self._renderer.undo(name, text, active, restart)
 
     def execute(self, steps: Sequence[Step]) -> None:
-        """A scheduler goes first, as it comes with a queue of its own; all else in order."""
+        """Schedulers come first, because each has its own queue; the other steps keep their order."""
         if not steps:
             return
         ordered = sorted(steps, key=lambda step: step.setting != SCHEDULER)

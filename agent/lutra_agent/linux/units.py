@@ -1,4 +1,4 @@
-"""systemd's units: the one that runs a process, the one that the administrator names, and what state one is in."""
+"""systemd's units: the one that runs a process, the one that the administrator names, and the state of one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from lutra_agent.linux.places import Places
 SERVICE = ".service"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.@\\-]{0,200}\.service", re.ASCII)
 BOOTED = "run/systemd/system"
-"""A folder that is there where systemd is the host's first process (sd_booted(3))."""
+"""A folder that exists if systemd is the host's first process (sd_booted(3))."""
 HIERARCHIES = ("name=systemd", "")
-"""Of control groups: systemd's own of version 1, and the one of version 2. It works in one of them, or in both."""
+"""The control group hierarchies: systemd's own of version 1, and the one of version 2. systemd uses one of them, or
+both.
+"""
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 TIMEOUT_S = 50.0
 SHOWN_WITHIN_S = 5.0

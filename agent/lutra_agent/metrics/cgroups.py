@@ -1,4 +1,4 @@
-"""The limits of a process's control groups, version 1 and 2, and what their members use of them."""
+"""The limits of a process's control groups, version 1 and 2, and the use by their members."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class Cgroups:
                 yield int(quota) / int(period)
 
     def throttled_s(self) -> dict[str, float]:
-        """`cpu_throttled_s`, the most for which one of the groups was stopped by its quota; nothing without a quota."""
+        """`cpu_throttled_s`, the longest time for which one of the groups was stopped by its quota; absent without a
+        quota.
+        """
         found = []
         for folder in self.folders("cpu"):
             microseconds = _statistics(folder / "cpu.stat", "throttled_usec")

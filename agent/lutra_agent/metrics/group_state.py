@@ -1,4 +1,4 @@
-"""How near a server's control groups are to their limits, and what they have lost to them."""
+"""The distance of a server's control groups from their limits, and their losses to them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ USED_V2 = {
 
 
 def gauges(groups: Cgroups, device: str | None) -> dict[str, float]:
-    """Of the group that is nearest to its end: its limit, and what of it is in use and cannot be freed. A limit of 0 is
-    none.
+    """For the group that is nearest to its limit: the limit, and the part in use that cannot be freed. A limit of 0
+    means none.
     """
     found: dict[str, float] = {}
     for controller, pairs, name in (("memory", groups.memory_used(), "memory"), ("pids", _tasks(groups), "tasks")):

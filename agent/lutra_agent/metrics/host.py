@@ -29,7 +29,7 @@ DISK = {
     "disk_busy_ms": 9,
     "disk_queue_ms": 10,
 }
-"""Where the kernel has each in a device's `stat`."""
+"""The position of each in a device's `stat`."""
 DISK_SECTORS = {"disk_read_bytes": 2, "disk_write_bytes": 6}
 FLUSHES = ("disk_flushes", "disk_flush_ms")
 

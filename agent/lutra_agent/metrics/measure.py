@@ -26,15 +26,15 @@ from lutra_agent.metrics.taken import taken
 from lutra_agent.reporting.content import Content, plausible
 
 SECONDS = "window_s"
-"""How long a window that was ended early was."""
+"""The length of a window that was ended early."""
 
 log = logging.getLogger(__name__)
 
 
 class Measure:
-    """Samples of the database and the host, and what two of them say.
+    """Samples of the database and the host, and the window between two of them.
 
-    Nothing is read of this host where the server is not known to run here. Without `names` no window has a text.
+    This host is not read unless the server is known to run here. Without `names` no window has a text.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Measure:
         return values
 
     def driven(self, driver: Driver, must_reach: Level | None = None) -> Content:
-        """One run of a driver: its own figures of the targets, runtime counters of the measured part alone.
+        """One run of a driver: its own figures of the targets, runtime counters of the measured part only.
 
         A window that was ended early, because it could not reach `must_reach`, has counters and no figures. Raises
         DriverFailed, including when the database went away under the load.

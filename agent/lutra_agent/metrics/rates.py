@@ -3,8 +3,8 @@
 A gauge that moved has two values, so that ages, counts and switches are exact: its last value is
 `<collector>.<gauge>_now`.
 
-A window that spans a restart of the server or a jump of the clock is discarded whole: half of it would be a guess.
-Where the counters of one collector alone started again, that collector is left out and the others are kept.
+A window that spans a restart of the server or a jump of the clock is discarded as a whole: half of it would be a guess.
+If only the counters of one collector started again, that collector is left out and the others are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SERVER = "server"
 
 @dataclass(frozen=True)
 class Discarded:
-    """Why two samples make no window."""
+    """The reason why two samples do not make a window."""
 
     reason: str
 
@@ -34,7 +34,7 @@ class Discarded:
 class Span:
     """Two samples of one run of the server, with the readings that can be compared.
 
-    `problems` name each collector that was left out, and why; `gauges` are what those showed at the end. `texts` are
+    `problems` name each collector that was left out, with the reason; `gauges` are their values at the end. `texts` are
     `<collector>.<text>` of all, at the end.
     """
 

@@ -1,7 +1,7 @@
 """The memory of the server's process and its children, and the limits of the process: from files that any account may
 read.
 
-Where a file cannot be read, less is counted as held, never more.
+If a file cannot be read, less memory is counted, never more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_CHILDREN = 100_000
 
 @dataclass(frozen=True)
 class Held:
-    """Bytes of ordinary pages and of huge ones; and how many processes and threads there are."""
+    """Bytes of ordinary pages and of huge ones, and the number of processes and threads."""
 
     pages: int
     huge: int
@@ -33,10 +33,10 @@ class ServerProcess:
         self._pid = pid
 
     def held(self) -> Held | None:
-        """None if the process does not show what it holds.
+        """None if the process does not show its memory.
 
-        Shared memory counts once: as much as the process has of it that has touched most. A child shares with its
-        parent what it had when it was made, and has changed at least what it holds beyond its parent.
+        Shared memory counts once: the largest part that one process has touched. A child shares the memory that its
+        parent had at the fork, and has changed at least the part beyond its parent's.
         """
         root = self._status(self._pid)
         if "RssAnon" not in root:

@@ -1,4 +1,4 @@
-"""One trial under several loads, measured in turn: what their windows say together."""
+"""One trial under several loads, measured one after the other: their windows combined."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lutra_agent.errors import DriverFailed
 from lutra_agent.reporting.content import Content
 
 LONGEST_NAME = 128
-"""Of a metric on the wire."""
+"""The length limit of a metric's name on the wire."""
 
 
 @dataclass(frozen=True)
 class Driven:
-    """One load's window: what its clients saw, the server's counters meanwhile, and what the load was."""
+    """One load's window: its clients' readings, the server's counters meanwhile, and the circumstances of the load."""
 
     measured: Measurement
     counters: Mapping[str, float]
@@ -30,7 +30,7 @@ def together(driven: Mapping[str, Driven]) -> Content:
     """The clients' readings under each load as `<metric>.<load>`, and the context in the same way; the counters' mean
     over all windows.
 
-    The window is from the begin of the first load's to the end of the last one's. Raises DriverFailed.
+    The window lasts from the start of the first load's window to the end of the last one's. Raises DriverFailed.
     """
     metrics = {under(m, load): v for load, one in driven.items() for m, v in one.measured.metrics.items()}
     if long := [name for name in metrics if len(name) > LONGEST_NAME]:

@@ -11,12 +11,12 @@ from lutra_models.metrics import MOST_TAKEN, TAKEN
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SECONDS, RAN, WAITED, BYTES = "cpu_server_s", "cpu_server_ran_s", "cpu_server_waited_s", "disk_server_bytes"
 BACKGROUND = 0.15
-"""The share that the kernel, the agent and the clients on a host may have beside the server, and take nothing."""
+"""The share that the kernel, the agent and the clients on a host may use in addition to the server without counting."""
 NS = 1e9
 
 
 class ServerProcesses:
-    """The counters of a server: of its process and of those that it started."""
+    """The counters of a server: its process and those that it started."""
 
     def __init__(self, root: Path) -> None:
         self._proc = root / "proc"
@@ -25,10 +25,10 @@ class ServerProcesses:
         self._tasks: dict[str, tuple[int, ...]] = {}
 
     def counters(self, pid: int | None) -> dict[str, float]:
-        """Seconds of processor time, and bytes to and from disks where this account may read them; and for how long
-        its tasks ran and waited for a processor, where the kernel tells.
+        """Seconds of processor time, and bytes to and from disks where this account may read them; and the time for
+        which its tasks ran and waited for a processor, if the kernel reports it.
 
-        A process that ends between two looks is missed until the next: a counter that fell stays where it was.
+        A process that ends between two looks is missed until the next: a counter that decreased keeps its value.
         """
         if pid != self._pid:
             self._pid, self._summed, self._tasks = pid, {}, {}
@@ -70,9 +70,9 @@ def _of_process(folder: Path) -> dict[str, float]:
 
 
 def taken(rates: Mapping[str, float]) -> dict[str, float]:
-    """The share by which others slowed the server in a window, from its rates; nothing if these do not say.
+    """The share by which others slowed the server in a window, from its rates; absent if they do not show it.
 
-    Time waited counts as far as others had the processor or the disk meanwhile: a server that waits for itself has no
+    Waiting counts as far as others had the processor or the disk meanwhile: a server that waits for itself has no
     neighbour.
     """
     crowd = _crowd(rates)

@@ -1,4 +1,6 @@
-"""When something that failed may be tried again: later each time, and scattered, so that many do not come at once."""
+"""The time after which a failed action may be repeated: longer each time, and random, so that many do not come
+at once.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,10 @@ from collections.abc import Callable
 FIRST_S = 1.0
 LONGEST_S = 30.0
 SCATTER = 0.1
-"""A time that the service names is kept to, and up to this share of it longer."""
+"""A time that the service names is respected, plus up to this share of it."""
 
 Chance = Callable[[], float]
-"""A number from 0 to 1, as random.random gives it."""
+"""A number from 0 to 1, as returned by random.random."""
 
 
 class Backoff:

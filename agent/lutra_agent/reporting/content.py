@@ -16,7 +16,7 @@ LARGEST = 1e18
 
 @dataclass(frozen=True)
 class Content:
-    """The content of one report apart from the server's facts. `problems` name the figures that could not be read for
+    """The content of one report apart from the server's facts. `problems` name the metrics that could not be read for
     the window.
 
     `texts` are names of the database's objects, each one printable line.

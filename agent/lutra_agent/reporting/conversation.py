@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """For one thread. Raises nothing of the network's: what fails is logged, and tried again after a while."""
+    """For one thread. Network errors are not raised: they are logged, and the exchange is tried again later."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Conversation:
 
     @property
     def problems(self) -> list[str]:
-        """Problems that an operator has to know."""
+        """Problems that an operator should know."""
         held = len(self._spool.held())
         aside = f"the service fails on {held} reports, kept in spool/held: {self._delivery.fault}".rstrip(": ")
         return [text[:1000] for text in (self._not_admitted, aside if held else "") if text]
@@ -69,7 +69,7 @@ class Conversation:
         return receipt
 
     def ask(self, wait_s: float) -> Directive | None:
-        """Wait for a directive at the service; None as well where it cannot be asked."""
+        """Wait for a directive at the service; None as well if the service cannot be reached."""
         try:
             found = self._transport.directive(wait_s, self._agent, self._spool.epoch)
         except ServiceUnavailable as error:

@@ -1,4 +1,4 @@
-"""Sends what the spool holds: in order, in batches, and past a report that the service cannot digest."""
+"""Sends the reports in the spool: in order, in batches, and past a report on which the service fails."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lutra_agent.reporting.spool import Spool
 BATCH_REPORTS = 100
 BATCH_S = 10.0
 TRIES, PATIENCE_S = 5, 600.0
-"""The tries and seconds for which a report that the service fails at delays the others,"""
+"""The tries and seconds for which a report on which the service fails delays the others,"""
 TRIES_OF_MORE = 2
-"""and only for these where it failed at another one within HELD_S."""
+"""and the smaller numbers if it failed on another one within HELD_S."""
 HELD_S = 3600.0
-"""Held reports are tried again so often, HELD_AT_ONCE at a time."""
+"""The interval at which held reports are tried again, HELD_AT_ONCE at a time."""
 HELD_AT_ONCE = 10
 
 Send = Callable[[bytes], Receipt]
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Stuck:
-    """The oldest report, and how often the service failed at it."""
+    """The oldest report, and the number of times that the service failed on it."""
 
     sequence: int
     since_s: float
@@ -52,7 +52,7 @@ class Delivery:
         """Send waiting reports, oldest first, and yield each answer; in batches, so that a backlog does not block
         directives.
 
-        Raises ServiceUnavailable: what was not sent stays.
+        Raises ServiceUnavailable; unsent reports stay.
         """
         until = self._monotonic() + BATCH_S
         for sequence in self._spool.waiting(BATCH_REPORTS):

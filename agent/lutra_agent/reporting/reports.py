@@ -1,4 +1,4 @@
-"""Makes reports and puts them into the spool: the only one who adds to it."""
+"""Makes reports and puts them into the spool; no other code adds to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FACTS = "reported_server"
 
 
 class Reports:
-    """The spool adds to what the agent says of itself how many reports it lost."""
+    """The spool adds the number of lost reports to the agent's status."""
 
     def __init__(self, name: str | None, spool: Spool, state: State, clock: Clock) -> None:
         self._agent = reporting_name(name)
@@ -53,7 +53,7 @@ class Reports:
             self._facts = facts
 
     def put_unseen(self, content: Content, status: AgentStatus) -> bool:
-        """The same for a server that has not answered since the agent's start, as the last report described it.
+        """The same for a server that has not answered since the agent's start, with the facts of the last report.
 
         False if no report of it is known.
         """
@@ -95,7 +95,7 @@ class Reports:
         return max(now, content.window[1]) if content.window else now
 
     def send_settings_again(self) -> None:
-        """The service does not know the settings by their hash: the next report holds them."""
+        """The service does not know the settings by their hash: the next report contains them."""
         self._settings_sent = None
 
 

@@ -20,14 +20,14 @@ from lutra_agent.reporting.transport import LONGEST_POLL_S
 END_S = 2.0
 IDLE_S = 60.0
 PAUSE_S = 1.0
-"""After an error of the link's own."""
+"""The pause after an internal error of the link."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class News:
-    """The service's latest answer: a directive, its rules if it sent any, and whether it asks for the settings."""
+    """The service's latest answer: a directive, its rules if it sent any, and whether it requests the settings."""
 
     directive: Directive | None = None
     rules: Rules | None = None
@@ -37,21 +37,21 @@ class News:
 class ServiceLink(Protocol):
     @property
     def problems(self) -> list[str]:
-        """Its problems that an operator has to know."""
+        """Its problems that an operator should know."""
         ...
 
     def send(self) -> None:
-        """The spool holds something new."""
+        """The spool contains a new report."""
         ...
 
     def wait(self, seconds: float, ask: bool) -> News:
-        """News: as soon as a directive is among them, otherwise after that many seconds. `ask`: let the service be
-        asked.
+        """News: as soon as a directive is among them, otherwise after this number of seconds. `ask`: query the
+        service.
         """
         ...
 
     def sent(self, within_s: float) -> bool:
-        """Whether all reports in the spool were sent, or refused, within that many seconds."""
+        """Whether all reports in the spool were sent, or refused, within this number of seconds."""
         ...
 
 
@@ -123,9 +123,9 @@ class ThreadedLink:
                 self._changed.wait_for(lambda: self._woken or self._closed, rest_s)
 
     def turn(self) -> float:
-        """Talk to the service once, and say for how long there is nothing more to say.
+        """Talk to the service once, and return the time until the next exchange.
 
-        Reports go first: what answers a directive arrives before the next one is asked for.
+        Reports go first: the outcome of a directive arrives before the next one is requested.
         """
         with self._changed:
             self._woken, answered = False, self._answered

@@ -35,9 +35,9 @@ class SpoolLimits:
 class Spool:
     """Bounded: when it is full the oldest report is dropped first, and counted.
 
-    `refused` counts what the service will never take; `held` is what it fails at. Both lie in folders of their own, the
-    newest KEPT_ASIDE of each. A folder that cannot be written now, for a full disk perhaps, is tried again with each
-    report.
+    `refused` counts reports that the service will never accept; `held` are those on which it fails. Both are in
+    separate folders, the newest KEPT_ASIDE of each. A folder that cannot be written now, for example because the disk
+    is full, is tried again with each report.
     """
 
     def __init__(self, folder: Path, limits: SpoolLimits | None = None) -> None:
@@ -67,7 +67,7 @@ class Spool:
             return len(self._waiting)
 
     def append(self, make: Callable[[int], bytes]) -> int:
-        """Store `make(sequence)` under the next sequence number, durably, and give that number.
+        """Store `make(sequence)` under the next sequence number, durably, and return that number.
 
         The number is used up before the report is written: a crash in between leaves a gap, never a number used twice.
         """
@@ -87,7 +87,7 @@ class Spool:
             return list(self._waiting)[:most]
 
     def held(self) -> list[int]:
-        """The reports that were set aside because the service fails at them, oldest first."""
+        """The reports that were set aside because the service fails on them, oldest first."""
         with self._lock:
             return sorted(map(_sequence, self._held.glob(REPORTS)))
 
@@ -104,7 +104,7 @@ class Spool:
             return None
 
     def accepted(self, sequence: int) -> None:
-        """The service has it."""
+        """The service has accepted the report."""
         with self._lock:
             if not self._closed:
                 self._waiting.pop(sequence, None)
@@ -112,7 +112,7 @@ class Spool:
                 _path(self._held, sequence).unlink(missing_ok=True)
 
     def refuse(self, sequence: int) -> None:
-        """The service will never take it: it is moved to `refused`."""
+        """The service will never accept it: it is moved to `refused`."""
         with self._lock:
             if not self._closed and self._put_aside(sequence, self._refused):
                 self.refused += 1
@@ -120,7 +120,7 @@ class Spool:
                 self._save()
 
     def hold(self, sequence: int) -> None:
-        """The service fails at it: it is moved to `held`, so that later ones pass."""
+        """The service fails on it: it is moved to `held`, so that later ones pass."""
         with self._lock:
             if not self._closed and self._put_aside(sequence, self._held):
                 self.dropped += _oldest_removed(self._held)

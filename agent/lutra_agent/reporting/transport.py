@@ -1,4 +1,4 @@
-"""The service's calls. Errors are sorted by what may cure them: time, an operator, or nothing."""
+"""The service's calls. Errors are sorted by their possible cure: time, an operator, or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lutra_agent.http.client import Answer, Bound, BoundedHttp, Http, HttpFailed
 
 NO_CONTENT, NOT_FOUND, AWAY = 204, 404, 503
 OPERATORS = frozenset({401, 403})
-"""The token is not valid, or not for this: an operator can cure that."""
+"""The token is not valid, or not for this purpose: an operator can cure that."""
 
 CURABLE = ("name_taken", "database_retired")
 """Codes that an operator can cure as well, and that do not reject the report."""
@@ -50,7 +50,7 @@ def encode(report: Report) -> bytes:
 
 
 class Transport:
-    """Raises ServiceUnavailable for what may work later and ServiceRefused for what never will.
+    """Raises ServiceUnavailable if the call may work later, and ServiceRefused if it never will.
 
     For one thread, except `end`.
     """
@@ -61,7 +61,7 @@ class Transport:
         self._http = http or BoundedHttp(config.url, headers, ca_file=config.ca_file)
 
     def send(self, body: bytes) -> Receipt:
-        """Raises ServiceFailed if the report itself may be what the service fails at."""
+        """Raises ServiceFailed if the report itself may be the cause of the service's failure."""
         headers = {**JSON, "Content-Encoding": "gzip"}
         return _parsed(Receipt, self._ask("POST", f"{self._database}/reports", FINAL, headers=headers, content=body))
 
@@ -81,7 +81,7 @@ class Transport:
         return _document(self._ask("GET", path, ASKED, PAGE))
 
     def end(self) -> None:
-        """From another thread: what is under way fails now, and so does all that is asked later."""
+        """From another thread: the call in progress fails now, and so do all later ones."""
         self._http.end()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The database beside which the agent runs, and all that the agent holds of it on this host."""
+"""The database beside which the agent runs, and everything that the agent keeps of it on this host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lutra_agent.state.store import State
 
 
 class LocalDatabase(SeenDatabase):
-    """With the commands that control it, and the state folder, which remembers what was seen."""
+    """Includes the commands that control it, and the state folder with earlier observations."""
 
     def __init__(
         self,

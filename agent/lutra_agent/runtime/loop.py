@@ -1,6 +1,6 @@
 """The agent's loop: measure, report, wait for a directive, execute it. One thread, and time is an argument.
 
-It alone talks to the database and writes the state folder. It never talks to the service itself: see `service_link`.
+Only it talks to the database and writes the state folder. It never talks to the service itself: see `service_link`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Loop:
             self.cycle()
 
     def cycle(self) -> None:
-        """One interval, or less where a directive comes: then the next cycle begins at once."""
+        """One interval, or less if a directive comes: then the next cycle begins at once."""
         self._cycle_s = self._clock.monotonic()
         self._reporter.begin(self._cycle_s)
         try:
@@ -53,7 +53,7 @@ class Loop:
 
     @property
     def pending(self) -> str:
-        """In words, which change is not settled yet; empty if there is none."""
+        """The change that is not settled yet, in words; empty if there is none."""
         return self._changes.load().pending
 
     @property

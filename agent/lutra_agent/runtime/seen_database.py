@@ -1,4 +1,4 @@
-"""A database and its host as they are, without a change of them."""
+"""A database and its host as they are, without changing them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from lutra_agent.metrics.rates import Discarded
 
 LONGEST_WINDOW_S = 10.0
 NONE_LEFT, MUTE = "login.none_left", "login.mute"
-"""Figures of a look: 1 where the server has no free connection, or answers nothing."""
+"""Metrics of a look: 1 if the server has no free connection, or does not answer."""
 ADMITTED = {NONE_LEFT: 0.0, MUTE: 0.0}
 UNKNOWN_VERSION = "0"
-"""Of a server that says nothing: it has no setting."""
+"""The state of a server that does not answer: it has no settings."""
 
 
 class SeenDatabase:
-    """The engine and its host. `data_dir` is the agent's own file's word of where the data are."""
+    """The engine and its host. `data_dir` is the data folder from the agent's own file."""
 
     def __init__(self, engine: Engine, clock: Clock, probe: HostProbe, data_dir: Path | None = None) -> None:
         self.engine = engine
@@ -63,7 +63,7 @@ class SeenDatabase:
     def observed_server(self) -> Server:
         """The live server, for readers that change nothing: settings that cannot be read are those read last, or none.
 
-        Raises DatabaseUnavailable, and CollectionFailed where the server does not say who it is.
+        Raises DatabaseUnavailable, and CollectionFailed if the server does not identify itself.
         """
         try:
             return self.read_server()
@@ -75,7 +75,7 @@ class SeenDatabase:
             return self._remembered(server)
 
     def windows(self, seconds: float, *, names: bool = True) -> Iterator[tuple[MeasuredWindow, tuple[str, ...]]]:
-        """Windows of at most ten seconds, each with what could not be read. Raises DatabaseUnavailable."""
+        """Windows of at most ten seconds, each with the metrics that could not be read. Raises DatabaseUnavailable."""
         measure = Measure(self.engine.telemetry, self.probe, self.clock, self.place, names=names)
         before, end = measure.sample(), self.clock.monotonic() + seconds
         while (left := end - self.clock.monotonic()) > 0:
@@ -106,6 +106,6 @@ class SeenDatabase:
 def admits_nobody(
     error: NoConnectionLeft | NoAnswer, engine: str, probe: HostProbe, seconds: float
 ) -> tuple[Server, MeasuredWindow]:
-    """A server that lets nobody in, or answers nothing, and the window that says so."""
+    """A server that admits nobody, or does not answer, and the window that reports it."""
     how = NONE_LEFT if isinstance(error, NoConnectionLeft) else MUTE
     return Server(engine, UNKNOWN_VERSION, {}, probe.facts(None, None)), MeasuredWindow(seconds, {how: 1.0})

@@ -1,4 +1,4 @@
-"""Signals end the agent at once while it waits or measures, and only afterwards while a change is under way."""
+"""Signals end the agent at once while it waits or measures, and only afterwards while a change is in progress."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Stopped(BaseException):
-    """The agent was asked to end. No Exception: nothing that handles failures may swallow it."""
+    """The agent was asked to end. Not an Exception, so that no handler of failures swallows it."""
 
 
 class SignalDeferral(Protocol):

@@ -1,4 +1,4 @@
-"""The windows of a live database, one after another, and what its guardrails make of each."""
+"""The windows of a live database, one after another, and the guardrails' verdict on each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Windows:
         self._waits = False
 
     def next(self) -> Content:
-        """The window since the last sample; empty if there is none, or where it was a warm-up."""
+        """The window since the last sample; empty if there is none, or if it was a warm-up."""
         before, after = self._last, self._measure.sample()
         self._last = after
         if before is None:
@@ -49,7 +49,7 @@ class Windows:
         return self._observe(content, self._measure.guardrail_values(content, self._last))
 
     def evaluate_unreachable(self) -> Verdict:
-        """The database does not answer: no window spans that, and a guardrail counts the time."""
+        """The database does not answer: no window spans this time, and a guardrail counts it."""
         self._last = None
         return self._observe(Content(), self._measure.guardrail_values(Content(), None))
 
@@ -72,7 +72,7 @@ class Windows:
             self._begin_warm_up(restarted=True)
 
     def interrupt(self) -> None:
-        """The database does not answer: no window spans that."""
+        """The database does not answer: no window spans this time."""
         self._last = None
 
     def begin_anew(self, restarted: bool = False) -> None:

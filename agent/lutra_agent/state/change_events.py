@@ -43,7 +43,7 @@ class Restarting:
 
 @dataclass(frozen=True)
 class Applied:
-    """All is active and verified: provisional where the outcome has a `confirm_by`.
+    """Everything is active and verified: provisional if the outcome has a `confirm_by`.
 
     Ends the watch of the change before it.
     """
@@ -70,7 +70,7 @@ class Confirmed:
 
 @dataclass(frozen=True)
 class Waited:
-    """The server was down on purpose for so long: that time does not count against the change."""
+    """The server was down on purpose: this time does not count against the change."""
 
     directive: str
     seconds: float
@@ -113,7 +113,7 @@ class Restored:
 
 @dataclass(frozen=True)
 class RolledBack:
-    """An operator restored a configuration on the host, which ends each change that was alive."""
+    """An operator restored a configuration on the host, which ends each unfinished change."""
 
     outcomes: tuple[Outcome, ...]
 

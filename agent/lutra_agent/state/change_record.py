@@ -1,4 +1,4 @@
-"""The records of the agent's changes: each from before its first statement until a report carries its outcome."""
+"""The records of the agent's changes: each from before its first statement until a report contains its outcome."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from pydantic import PlainSerializer, PlainValidator
 from lutra_agent.state.snapshot import Progress, Snapshot
 
 KEPT = 200
-"""Records that have ended: a directive that comes again gets the same answer."""
+"""Records that have ended: a repeated directive gets the same answer."""
 
 Stage = Literal["applying", "restarting", "provisional", "watching", "undoing", "done"]
 IN_HAND: tuple[Stage, ...] = ("applying", "restarting", "undoing")
 """The agent works on it: nothing else begins before this has ended."""
 WATCHED: tuple[Stage, ...] = ("provisional", "watching")
-"""Active, and undone where a guardrail is violated; `watching`: confirmed already."""
+"""Active, and undone if a guardrail is violated; `watching`: confirmed already."""
 
 SnapshotField = Annotated[Snapshot, PlainValidator(Snapshot.from_dict), PlainSerializer(Snapshot.to_dict)]
 
 
 @dataclass(frozen=True)
 class Undo:
-    """Why a change is undone, and how far its restore has come."""
+    """The reason why a change is undone, and the progress of its restore."""
 
     code: ApplyCode
     reason: str
@@ -39,11 +39,11 @@ class Undo:
 class ChangeRecord:
     """One directive's change.
 
-    `before` is, by setting source, what an undo restores; `restarted`: a restart of the server was begun, so an undo
-    makes settings that need one active again, too. `windows` were measured without a violation. A provisional change
-    is undone after `confirm_by`, a confirmed one is watched until `watch_until`. `outcome` is the latest one; no report
-    carries those of `unreported` yet. `measured`: that it was applied is reported with its measurement. `texts` has by
-    setting the values before and after, as people write them.
+    `before` is the configuration that an undo restores, by setting source; `restarted`: a restart of the server was
+    begun, so an undo makes settings that need one active again, too. `windows` were measured without a violation. A
+    provisional change is undone after `confirm_by`, a confirmed one is watched until `watch_until`. `outcome` is the
+    latest one; no report contains those of `unreported` yet. `measured`: that it was applied is reported with its
+    measurement. `texts` has by setting the values before and after, as people write them.
     """
 
     directive: str
@@ -82,7 +82,7 @@ class ChangeRecord:
 
     @property
     def words_back(self) -> str:
-        """The same of its undo."""
+        """The same for its undo."""
         return moves({name: self.texts.get(name, ("?", "?"))[::-1] for name in self.names})
 
     @property
@@ -91,23 +91,23 @@ class ChangeRecord:
 
     @property
     def reported(self) -> bool:
-        """Whether a report carries the latest outcome."""
+        """Whether a report contains the latest outcome."""
         return self.outcome not in self.unreported
 
     @property
     def awaits_measurement(self) -> bool:
-        """Whether it is applied, and its measurement is still to be made and reported with that."""
+        """Whether it is applied, and its outcome will be reported together with a measurement that is still to come."""
         applied = self.outcome is not None and self.outcome.state == "applied"
         return self.measured and applied and not self.reported
 
     @property
     def due(self) -> tuple[Outcome, ...]:
-        """The records that the next report has to carry."""
+        """The records whose outcomes the next report has to contain."""
         return () if self.awaits_measurement else self.unreported
 
 
 def moves(texts: Mapping[str, Sequence[str]]) -> str:
-    """In words, by setting, what goes from where to where."""
+    """The changed values in words, by setting."""
     return ", ".join(f"{name} {before} → {after}" for name, (before, after) in texts.items())
 
 
@@ -138,7 +138,7 @@ class Changes:
 
     @property
     def provisional(self) -> ChangeRecord | None:
-        """The change that nothing has confirmed yet."""
+        """The change that is not confirmed yet."""
         return self._in(("provisional",))
 
     @property
@@ -158,7 +158,7 @@ class Changes:
 
     @property
     def due(self) -> list[Outcome]:
-        """The outcomes that the next report has to carry, oldest first."""
+        """The outcomes that the next report has to contain, oldest first."""
         return [outcome for record in self.records for outcome in record.due]
 
     def of(self, directive: str) -> ChangeRecord | None:
@@ -173,7 +173,9 @@ class Changes:
 
 
 def kept(records: Sequence[ChangeRecord]) -> tuple[ChangeRecord, ...]:
-    """All that are alive, and of the others KEPT: those that are reported go first, and the oldest of these."""
+    """All unfinished records, and KEPT of the others: reported ones are dropped first, the oldest of them before the
+    others.
+    """
     ended = sorted((r for r in records if not r.alive), key=lambda r: r.reported, reverse=True)
     gone = {r.directive for r in ended[: max(len(ended) - KEPT, 0)]}
     return tuple(r for r in records if r.directive not in gone)

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class ChangeStore:
-    """One for all of an agent: what the file said last is validated once. Another process may write there as well."""
+    """One object for the whole agent: the file's content is validated once. Another process may write there as well."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -41,7 +41,9 @@ class ChangeStore:
         return now
 
     def write_or_hold(self, event: Event) -> Changes:
-        """The same, but what the disk does not take is held in memory: a full disk must not prevent an undo."""
+        """The same, but a record that the disk does not accept is kept in memory: a full disk must not prevent
+        an undo.
+        """
         before = self.load()
         now = after(before, event)
         if now != before:

@@ -1,4 +1,4 @@
-"""Events of guardrails that no report holds yet: on disk from when they happened."""
+"""Events of guardrails that no report contains yet: on disk from the moment they happened."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ class GuardEvents:
         return [GuardEvent.model_validate(e) for e in self._state.load(EVENTS) or ()]
 
     def clear(self) -> None:
-        """A report holds all of them now."""
+        """A report contains all of them now."""
         if self._state.load(EVENTS) is not None:
             self._state.forget(EVENTS)

@@ -1,4 +1,4 @@
-"""Rollbacks on the host that no report holds yet: on disk from when an operator made them."""
+"""Rollbacks on the host that no report contains yet: on disk from the moment an operator made them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HostRollbacks:
         return [HostRollback.model_validate(r) for r in self._state.load(ROLLBACKS) or ()]
 
     def clear(self, reported: Sequence[HostRollback]) -> None:
-        """A report holds these now; an operator may have made another one meanwhile."""
+        """A report contains these now; an operator may have made another one meanwhile."""
         if not reported:
             return
         left = [r.model_dump(mode="json") for r in self.unreported() if r not in reported]

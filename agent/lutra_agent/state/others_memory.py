@@ -1,4 +1,4 @@
-"""The most memory that others held beside the server, day by day, over the agent's own restarts."""
+"""The most memory that programs other than the server used, day by day, over the agent's own restarts."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ NAME = "others_memory"
 DAYS = 7
 """A program that runs once a week is included."""
 STEPS = 32
-"""Of the memory: what moves by less moves no range and no rule."""
+"""The share of the memory by which a change counts: smaller ones do not affect ranges and rules."""
 
 
 class OthersMemory:
-    """Kept on disk. Others come and go: what they held at most on one of the last days, they may hold again."""
+    """Kept on disk. Other programs come and go: they may need their maximum of the last days again."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._kept: dict[int, int] | None = None
 
     def with_seen(self, host: Host, now: datetime) -> Host:
-        """With the most of the last days, `now` included, in whole steps. Nothing is kept where nothing was seen."""
+        """With the most of the last days, `now` included, in whole steps. Nothing is stored if nothing was observed."""
         if host.others_bytes is None:
             return host
         if self._kept is None:

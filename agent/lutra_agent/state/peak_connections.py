@@ -10,8 +10,8 @@ NAME = "peak_connections"
 
 
 class PeakConnections:
-    """Kept on disk. An agent that knows of no connections counts memory for every one that the server allows, and
-    refuses what the service rightly proposes.
+    """Kept on disk. An agent that knows of no connections counts memory for every one that the server allows, and would
+    refuse valid proposals of the service.
     """
 
     def __init__(self, state: State) -> None:

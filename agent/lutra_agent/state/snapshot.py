@@ -19,7 +19,7 @@ MOST_SETTINGS = 5000
 MOST_SOURCES = 20
 LONGEST_FILE = 8 << 20
 PERMISSIONS = 0o777
-"""No set-user-id bit ever."""
+"""Never a set-user-id bit."""
 
 LAST_KNOWN_GOOD = "last_known_good"
 BASELINE = "baseline"
@@ -61,7 +61,7 @@ class Snapshot:
 
     @classmethod
     def from_dict(cls, content: Any) -> Snapshot:
-        """Raises ValueError for what is none: the folder that it lies in may be another account's."""
+        """Raises ValueError for any other document: its folder may belong to another account."""
         kept = _Kept.model_validate(content)
         file = None if kept.file is None else kept.file.saved()
         folder = Path(kept.data_dir) if kept.data_dir else None
@@ -81,14 +81,16 @@ def active_in(snapshots: Snapshots) -> dict[str, str]:
 
 
 def store_snapshots(state: State, name: str, snapshots: Snapshots) -> None:
-    """Store snapshots, unless the same ones are there already: a file's bytes count, others write there too."""
+    """Store snapshots, unless the same ones are there already: the file's bytes count, because others write there as
+    well.
+    """
     if stored_snapshots(state, name) != snapshots:
         beside = {source: s.to_dict() for source, s in snapshots.items() if source != SERVER}
         state.save(name, snapshots[SERVER].to_dict() | ({"beside": beside} if beside else {}))
 
 
 def stored_snapshots(state: State, name: str) -> Snapshots | None:
-    """None if none are kept that can be read."""
+    """None if no readable ones are stored."""
     content = state.load(name)
     try:
         if content is None:

@@ -1,4 +1,4 @@
-"""The agent's folder: its lock, the pause flag, and small documents that a crash leaves whole."""
+"""The agent's folder: its lock, the pause flag, and small documents that survive a crash intact."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class State:
 
     @property
     def is_anothers(self) -> bool:
-        """Whether what lies here is the word of another account."""
+        """Whether the content here was written by another account."""
         return is_anothers(self.folder)
 
     @property
@@ -60,7 +60,7 @@ class State:
         return owner_of(self.folder)[0]
 
     def lock(self) -> bool:
-        """Take the folder for this process; False if another agent holds it. Freed when the process ends."""
+        """Take the folder for this process; False if another agent has it. Freed when the process ends."""
         with acting_for(self.folder):
             descriptor = self._lock_file()
         try:

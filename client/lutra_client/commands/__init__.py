@@ -1,1 +1,1 @@
-"""`lutra-advice`: what a DBA types, and how answers read on a terminal."""
+"""`lutra-advice`: the commands for a DBA, and their output on a terminal."""

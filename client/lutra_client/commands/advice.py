@@ -1,4 +1,4 @@
-"""`lutra-advice`: what a DBA reads and decides on a terminal, over the REST interface."""
+"""`lutra-advice`: a DBA's view and decisions on a terminal, over the REST interface."""
 
 from __future__ import annotations
 

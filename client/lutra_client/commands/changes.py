@@ -23,7 +23,7 @@ HEADER = ("WHEN (UTC)", "DATABASE", "WHAT", "CHANGE", "BY", "WHY")
 
 @dataclass(frozen=True)
 class Happening:
-    """`changes` is by setting what it was before and after; `by` decided it, undid it, or fired."""
+    """`changes` has the values before and after, by setting; `by` decided it, undid it, or fired."""
 
     at: datetime
     database: str
@@ -57,7 +57,7 @@ def happenings(client: Client, database: str, name: str, since: datetime) -> lis
 
 
 def table(found: Sequence[Happening]) -> Iterator[str]:
-    """Lines of text under a header; why in the words of who did it, as far as a line takes them."""
+    """Lines of text under a header; the reason in the words of the actor, as far as a line allows."""
     cells = [HEADER, *(tuple(printable(cell) or "-" for cell in _row(h)) for h in found)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
@@ -70,7 +70,7 @@ def _row(found: Happening) -> tuple[str, ...]:
 
 
 def sentence(found: Happening, now: datetime) -> str:
-    """As in "03:15 guard p99 undid work_mem 24MB → 4MB: …"; with its day, where that is not today's in UTC."""
+    """As in "03:15 guard p99 undid work_mem 24MB → 4MB: …"; with its date if that is not today in UTC."""
     at, today = found.at.astimezone(UTC), now.astimezone(UTC).date()
     when = f"{at:%H:%M}" if at.date() == today else f"{at:%m-%d %H:%M}"
     did = {

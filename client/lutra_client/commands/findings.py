@@ -1,4 +1,4 @@
-"""`lutra-advice findings` and its kin: what is wrong with a database, and which risks somebody takes."""
+"""`lutra-advice findings` and related commands: the findings of a database, and the accepted risks."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def recommendation(found: RecommendationAnswer, now: Mapping[str, float] | None 
 
 
 def session(found: SessionAnswer) -> str:
-    """Its state, what it is about, and what it says of itself."""
+    """Its state, its objective, and its message."""
     goal = f"{found['objective']['goal']} {found['objective']['metric']}"
     trials = f"{found['trials_done']} of {found['max_trials']} trials"
     lines = [printable(f"{found['id']}  {found['state']}: {goal}, {found['effective_mode']}, {trials}")]
@@ -63,14 +63,14 @@ def findings(document: SymptomsAnswer) -> str:
 
 
 def episode(found: EpisodeAnswer) -> str:
-    """Since when it showed, when it went, and what it said last."""
+    """Its first moment, the moment of its disappearance, and its last sentence."""
     ended = "shows" if found["gone_at"] is None else f"gone {_minute(found['gone_at'])}"
     head = f"{_minute(found['since'])}, {ended}  {found['kind']} {found['name']}: {found['sentence']}"
     return "\n".join(_paragraph(head))
 
 
 def accepted(found: AcceptedAnswer) -> str:
-    """Which risk is taken, until when, by whom and why."""
+    """An accepted risk, with its end, the person and the reason."""
     head = f"{found['kind']} {found['name']}  accepted by {found['accepted_by']} until {_minute(found['until'])}"
     return "\n".join(_paragraph(f"{head}: {found['because']}"))
 
@@ -80,7 +80,7 @@ def _minute(moment: datetime) -> str:
 
 
 def database(found: DatabaseAnswer) -> str:
-    """Its id, name and engine, and since when it is retired."""
+    """Its id, name and engine, and the time of its retirement."""
     since = f", retired at {_minute(found['retired_at'])} (UTC)" if found["retired_at"] else ""
     return printable(f"{found['id']}  {found['name']}: {found['engine']}{since}")
 

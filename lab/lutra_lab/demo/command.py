@@ -26,7 +26,7 @@ from lutra_lab.demo.tuning import as_trial, tune
 from lutra_lab.scratch import scratch_servers
 
 ROUNDS = 8
-"""In which the session measures its finalists, at most: half as many are usual."""
+"""The maximum number of rounds in which the session measures its finalists: half as many are usual."""
 ENGINES = [kind.engine for kind in scratch_servers()]
 
 

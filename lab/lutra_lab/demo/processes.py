@@ -21,7 +21,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class DemoFailed(RuntimeError):
-    """A part of the demo did not come up or ended early; the message holds its last words."""
+    """A part of the demo did not start or ended early; the message contains its last output."""
 
 
 def command(name: str) -> str:
@@ -67,7 +67,7 @@ class Processes:
         self._running.append((name, process, log))
 
     def start_and_read(self, name: str, argv: list[str], say: Callable[[str], None]) -> dict[str, Any]:
-        """Start a process that prints one JSON line when it is ready, and give that line; meanwhile say what it says.
+        """Start a process that prints one JSON line when it is ready, and return that line; meanwhile print its output.
 
         Raises DemoFailed if it ends before.
         """
@@ -86,7 +86,7 @@ class Processes:
         return answer
 
     def check(self) -> None:
-        """Raise DemoFailed where a process has ended."""
+        """Raise DemoFailed if a process has ended."""
         for name, process, _ in self._running:
             if process.poll() is not None:
                 raise DemoFailed(f"the {name} ended with status {process.returncode}:\n{self.tail(name)}")

@@ -93,7 +93,7 @@ class Progress:
 
 
 def comparison(console: Console, found: Document) -> None:
-    """The session's verification: every round, the gains with what three more rounds would read, and the verdict."""
+    """The session's verification: every round, the gains with the interval for three more rounds, and the verdict."""
     shown = Table(title="Measured alternately", title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=0)
     shown.add_column("configuration", no_wrap=True)
     for heading in ("QPS, each round", "on the default", "on the rule-based", "p99, ms"):
@@ -137,7 +137,7 @@ def _gain(gain: Document | None) -> str:
 
 
 def record(console: Console, trials: list[Document]) -> None:
-    """How often the 90 % intervals held what was then measured."""
+    """The number of 90 % intervals that contained the measured value."""
     told = []
     for metric in ("qps", "p99_ms"):
         inside, of = held(trials, metric)
@@ -146,7 +146,7 @@ def record(console: Console, trials: list[Document]) -> None:
 
 
 def curve(console: Console, points: list[Document]) -> None:
-    """How few settings give most of the predicted gain."""
+    """The smallest number of settings that give most of the predicted gain."""
     told: dict[int, str] = {}
     for share in SHARES:
         first = next((p for p in points if p["share"] >= share), None)
@@ -174,7 +174,7 @@ def statements(console: Console, verdict: str, changes: Sequence[ChangeSteps]) -
 
 
 def kept(console: Console, store: Path | None) -> None:
-    """Where the service's database stayed, and how to look at it."""
+    """The folder of the service's database, and the commands to look at it."""
     if store is None or not store.exists():
         return
     console.print(f"\n[bold]The service's database is kept:[/] {store}", soft_wrap=True)

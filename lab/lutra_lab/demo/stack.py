@@ -23,7 +23,9 @@ WHERE = ("engine", "host", "port", "user", "dbname", "include_file")
 
 @dataclass(frozen=True)
 class Stack:
-    """`server` is how the scratch server describes itself: its `title`, `version`, `load` and `driver` among others."""
+    """`server` is the scratch server's description of itself: its `title`, `version`, `load` and `driver` among
+    others.
+    """
 
     client: Client
     processes: Processes

@@ -22,8 +22,9 @@ TRIAL_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True)
 class Tuned:
-    """A session that ended: its trials, its verification, what it handed over, the server as it was before, and under
-    which load it was measured."""
+    """A session that ended: its trials, its verification, its final configuration, the server before it, and the load
+    under which it was measured.
+    """
 
     trials: list[Document]
     verification: Document

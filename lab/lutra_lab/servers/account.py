@@ -40,7 +40,7 @@ class Account:
         return self.name is None or all(self._enters(p) for p in (path, *path.parents))
 
     def open_way(self, path: Path) -> None:
-        """Let this account enter our own temporary folders above `path`, without listing them. Raises LabError."""
+        """Let this account enter the temporary folders above `path`, without listing them. Raises LabError."""
         temporary = Path(tempfile.gettempdir()).resolve()
         for folder in path.resolve().parents:
             if self.name and not self._enters(folder):
@@ -58,7 +58,7 @@ class Account:
 
 
 def account() -> Account:
-    """Ourselves, or where we are root the first of ACCOUNTS. Raises LabError if there is none."""
+    """The current account, or for root the first of ACCOUNTS. Raises LabError if there is none."""
     if os.geteuid() != 0:
         return Account(None, os.geteuid(), os.getegid())
     for name in ACCOUNTS:

@@ -99,7 +99,7 @@ class ScratchServer(ABC):
     @property
     @abstractmethod
     def version(self) -> str:
-        """As the server says it: "18.1"."""
+        """The version as the server reports it: "18.1"."""
 
     @property
     @abstractmethod
@@ -136,7 +136,7 @@ class ScratchServer(ABC):
 
     @abstractmethod
     def load(self, scale: int) -> Load:
-        """Fill the server, and say which load over these data is worth tuning for. Raises LabError."""
+        """Fill the server, and return a realistic load over these data. Raises LabError."""
 
     @abstractmethod
     def _initialise(self) -> None:
@@ -152,7 +152,7 @@ class ScratchServer(ABC):
 
     @classmethod
     def require_load(cls) -> None:
-        """Raise LabError where this machine lacks the program that makes the load."""
+        """Raise LabError if this machine lacks the program that makes the load."""
         if cls.lab.needs and shutil.which(cls.lab.needs) is None:
             raise LabError(f"{cls.lab.needs} is not installed: apt-get install {cls.lab.needs}")
 
@@ -180,7 +180,7 @@ class ScratchServer(ABC):
         self.remove()
 
     def start(self) -> None:
-        """Start the server, made first where there is none. Raises LabError with the end of its log."""
+        """Start the server; create it first if there is none. Raises LabError with the end of its log."""
         if self._watch is None:
             self._watch = Watch(self._remains())
         if not self.data_dir.exists():
@@ -199,7 +199,7 @@ class ScratchServer(ABC):
             raise LabError(f"the server in {self.data_dir} survived SIGKILL for {processes.PATIENCE_S:g} s")
 
     def remove(self) -> None:
-        """Stop the server and delete what was made: nothing of it is left. Raises LabError if something stays."""
+        """Stop the server and delete all its files. Raises LabError if something remains."""
         self._remains().clear()
         if self._watch is not None:
             self._watch.dismiss()
@@ -268,5 +268,5 @@ def lines(rows: Iterable[Iterable[object]]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Ours without what would steer a server's programs elsewhere."""
+    """The environment without variables that would redirect a server's programs."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}

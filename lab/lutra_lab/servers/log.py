@@ -8,5 +8,5 @@ LAST_LINES = 15
 
 
 def last_lines(log: Path, start: int) -> str:
-    """The end of what was written behind byte `start`."""
+    """The end of the text after byte `start`."""
     return "\n".join(log.read_bytes()[start:].decode(errors="replace").splitlines()[-LAST_LINES:])

@@ -1,4 +1,4 @@
-"""A scratch MariaDB: whichever version this machine has installed. Its service, where there is one, is not touched."""
+"""A scratch MariaDB: the version that this machine has installed. Its service, if there is one, is not touched."""
 
 from __future__ import annotations
 

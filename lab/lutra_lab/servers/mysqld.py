@@ -19,7 +19,7 @@ SCALE = "Fill the server with this many sysbench tables of 100,000 rows each."
 EXAMPLE_TABLES = 20
 SYSBENCH = "sysbench"
 WARM = {"innodb_buffer_pool_dump_pct": "100"}
-"""With it a restart brings back what was cached: a trial measures its settings and not an empty cache."""
+"""With it, a restart restores the cache, so that a trial measures its settings and not an empty cache."""
 FIRST_STATEMENTS = (
     "CREATE USER IF NOT EXISTS root@'127.0.0.1'",
     "GRANT ALL PRIVILEGES ON *.* TO root@'127.0.0.1' WITH GRANT OPTION",

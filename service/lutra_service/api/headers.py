@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class SafeHeaders:
-    """ASGI middleware: nothing is guessed from an answer's bytes, and nothing below /v1 is kept by a cache."""
+    """ASGI middleware: browsers do not guess an answer's type, and caches store nothing below /v1."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

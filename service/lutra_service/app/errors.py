@@ -26,7 +26,7 @@ class KeyReused(LutraError):
 
 
 class QuotaExceeded(LutraError):
-    """A database has added as much as it may for now; the same request succeeds after `retry_after_s`."""
+    """A database has used its quota; the same request succeeds after `retry_after_s`."""
 
     code = "quota_exceeded"
 
@@ -46,7 +46,7 @@ class NameTaken(LutraError):
 
 
 class DatabaseRetired(LutraError):
-    """Nothing is taken in for a database that is retired, until somebody puts it into use again."""
+    """A retired database accepts nothing until somebody puts it back into use."""
 
     code = "database_retired"
     retry_after_s = 600

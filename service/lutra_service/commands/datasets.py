@@ -1,4 +1,4 @@
-"""`lutra export` and `lutra import`: measurements out of the store, and into it."""
+"""`lutra export` and `lutra import`: measurements from the store and into it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOMENT = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"))
 A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FORMATS = {"csv": (".csv",), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",), "openbox": (".json",)}
-"""By format, how the names of its files end; `.gz` may follow that of a text. A folder is OtterTune's."""
+"""The file name extensions of each format; `.gz` may follow that of a text. A folder is OtterTune's."""
 
 
 @click.command("export")

@@ -1,4 +1,4 @@
-"""`lutra models …`: what serves, and what might."""
+"""`lutra models …`: the serving version, and the candidates."""
 
 from __future__ import annotations
 

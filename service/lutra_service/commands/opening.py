@@ -38,7 +38,7 @@ def check_schema(settings: Settings) -> None:
 
 @contextmanager
 def opened(settings: Settings | None = None) -> Iterator[Store]:
-    """A store whose schema is this program's; what is done with it was done at the command line."""
+    """A store with this program's schema; its actor is the command line."""
     settings = settings or Settings()
     check_schema(settings)
     store = Store(make_engine(settings.database_url), follow=follow)

@@ -1,4 +1,4 @@
-"""A scorecard at the command line: its steps in a worker of one's own, beside those that a service takes."""
+"""A scorecard at the command line: its steps run in a separate worker, in addition to a service's."""
 
 from __future__ import annotations
 

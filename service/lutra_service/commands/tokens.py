@@ -1,4 +1,4 @@
-"""`lutra token …` and `lutra audit`: who may do what, and who did."""
+"""`lutra token …` and `lutra audit`: permissions, and the record of actions."""
 
 from __future__ import annotations
 

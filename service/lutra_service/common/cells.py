@@ -1,7 +1,7 @@
 """Cells of tables that people open.
 
 A spreadsheet takes a text that begins like a formula for one, and some of these texts come from agents: such a text
-gets an apostrophe in front, which spreadsheets do not show. Numbers stay as they are.
+gets an apostrophe in front, which spreadsheets do not show. Numbers are unchanged.
 """
 
 from __future__ import annotations

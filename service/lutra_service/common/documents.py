@@ -1,4 +1,4 @@
-"""Documents: what travels, and is stored, as JSON."""
+"""Documents: data that are sent and stored as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefixed ids that sort by the moment of their making, and secrets."""
+"""Prefixed ids that sort by their creation time, and secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_id(prefix: str, now: datetime) -> str:
-    """`rec_` and 22 digits: 50 bits of milliseconds, 60 bits of chance."""
+    """`rec_` and 22 digits: 50 bits of milliseconds, 60 random bits."""
     return f"{prefix}_{_base32(int(now.timestamp() * 1000), 10)}{_base32(secrets.randbits(60), 12)}"
 
 

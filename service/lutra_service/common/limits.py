@@ -1,4 +1,4 @@
-"""How much is kept, and what that comes to: the most room that one database, and so its agent's token, takes."""
+"""The limits of stored data, and their sum: the most room that one database, and so its agent's token, takes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import math
 DAILY_BYTES = 512 << 20
 """The bytes that a database may add in a day. An agent that reports every 10 seconds adds an eighth of it."""
 REPORT_BYTES = 128 << 10
-"""A report's documents without its settings. An agent's take some 7 kB."""
+"""The size limit of a report's documents without its settings. An agent's take some 7 kB."""
 SETTINGS_BYTES = 256 << 10
-"""One server's settings. Those of the largest catalogue take some 30 kB."""
+"""The size limit of one server's settings. Those of the largest catalogue take some 30 kB."""
 METRICS_TOGETHER = 500
 """The number of metrics that stay in merged windows: those that most of the windows have."""
 
@@ -38,7 +38,7 @@ SESSION_BYTES = 64 << 10
 
 
 def most_bytes(retention_days: float, daily_bytes: int = DAILY_BYTES) -> int:
-    """The most that one database's rows come to once old ones were pruned, indices included.
+    """The maximum size of one database's rows after pruning, indices included.
 
     The quota bounds data within the retention; numbers of rows bound older data.
     """

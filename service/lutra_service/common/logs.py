@@ -27,7 +27,7 @@ class JsonLines(logging.Formatter):
 
 
 class Seldom(logging.Filter):
-    """Lets a warning that any client can bring about pass once in `every_s`: it says that there is such a client."""
+    """Passes a warning that any client can cause once in `every_s`: it shows that there is such a client."""
 
     def __init__(self, every_s: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

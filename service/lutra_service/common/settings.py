@@ -73,7 +73,7 @@ class Settings(BaseSettings):
     prune_s: float = Field(default=3600.0, gt=0)
 
     def refusal_to_bind(self) -> str | None:
-        """Why the service must not listen on `host`: tokens travel in clear text without TLS."""
+        """The reason why the service must not listen on `host`: tokens travel in clear text without TLS."""
         if (self.tls_cert is None) != (self.tls_key is None):
             return "LUTRA_TLS_CERT and LUTRA_TLS_KEY go together"
         if _loopback(self.host) or self.tls_cert is not None or self.behind_tls_proxy:
@@ -84,7 +84,9 @@ class Settings(BaseSettings):
         )
 
     def refusal_of_scheduler(self) -> str | None:
-        """Why the service must not use the Dask scheduler: histories travel to it, and it runs what it is sent."""
+        """The reason why the service must not use the Dask scheduler: histories are sent to it, and it runs any code
+        that it is sent.
+        """
         if self.dask_scheduler is None:
             return None
         scheme, host = urlsplit(self.dask_scheduler).scheme, urlsplit(self.dask_scheduler).hostname
@@ -101,7 +103,7 @@ class Settings(BaseSettings):
 
 
 def misspelled(environment: Iterable[str]) -> list[str]:
-    """A message for each variable whose name is nearly one of the service's: it has no effect."""
+    """A message for each variable without effect whose name resembles one of the service's."""
     names = [name.removeprefix(PREFIX).lower() for name in environment if name.startswith(PREFIX)]
     near = {n: get_close_matches(n, Settings.model_fields, n=1, cutoff=ALIKE) for n in names}
     return [

@@ -24,8 +24,8 @@ class _Waiting(Generic[Asked, Answered]):
 
 
 class Together(Generic[Asked, Answered]):
-    """Belongs to one event loop. `answer` runs on a thread of its own, one round at a time; where it raises, everybody
-    in the round gets that.
+    """Belongs to one event loop. `answer` runs on a thread of its own, one round at a time; if it raises, all requests
+    in the round get the error.
     """
 
     def __init__(self, answer: Callable[[Sequence[Asked]], Sequence[Answered]], most: int = 64) -> None:

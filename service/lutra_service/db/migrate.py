@@ -1,6 +1,6 @@
-"""Bring a database to the newest schema. The only way a schema is made, in production and in tests.
+"""Bring a database to the newest schema. The only way to create a schema, in production and in tests.
 
-Of several programs that do so at once one works, and the others find it done.
+If several programs do so at once, one of them works, and the others find it done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Transactions. `Store` is the only place that commits; a `UnitOfWork` is what one transaction works with."""
+"""Transactions. `Store` is the only place that commits; a `UnitOfWork` is the interface of one transaction."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from lutra_service.db.schema.news import News
 
 
 class CommitUnknown(LutraError):
-    """The database went away while it was to commit: it may have, or not."""
+    """The database went away during the commit, which may have succeeded or not."""
 
     code = "outcome_unknown"
     retry_after_s = 10
 
 
 class StoreFull(LutraError):
-    """The database says that there is no room: it stored nothing."""
+    """The database has no room: it stored nothing."""
 
     code = "busy"
     retry_after_s = 5
@@ -85,9 +85,7 @@ def utc_now() -> datetime:
 
 
 class UnitOfWork:
-    """One transaction: its moment, its repositories, and the news of it: what it found out, and what it changed for
-    those who wait for that.
-    """
+    """One transaction: its moment, its repositories, and its news: its facts, and its changes for waiting requests."""
 
     def __init__(
         self,
@@ -173,8 +171,8 @@ class Store:
         """Commit the changes of `work` and notify the listeners. A transaction that lost a race runs again from its
         start.
 
-        Raises CommitUnknown if the answer to the commit was lost: what may be stored is not done again. Raises
-        StoreFull if there is no room, and StoreAway if the database does not answer.
+        Raises CommitUnknown if the answer to the commit was lost: a transaction that may be stored is not repeated.
+        Raises StoreFull if there is no room, and StoreAway if the database does not answer.
         """
         with self._reached():
             result, changed = self._committed(work)

@@ -1,4 +1,4 @@
-"""Whose address a request is counted on."""
+"""The address on which a request is counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ipaddress
 from starlette.types import Scope
 
 _IPV6_NETWORK = 64
-"""One customer's IPv6 addresses: a customer with one of them has all of these."""
+"""The prefix of one customer's IPv6 addresses: a customer with one of them has all of them."""
 
 
 def client_address(scope: Scope, behind_proxy: bool) -> str:

@@ -1,4 +1,4 @@
-"""Request bodies of bearers whose token is known to be good: read in time and in bounds, and parsed once.
+"""Request bodies of bearers whose token is known to be good: read within time and size limits, and parsed once.
 
 A body longer than a usual report is unpacked and parsed beside the event loop.
 """
@@ -21,7 +21,7 @@ from lutra_service.edge.limits import Places
 from lutra_service.edge.refusals import InvalidJson, TooLarge, TooSlow, UnsupportedEncoding
 
 SMALL = 256 << 10
-"""A body of more bytes, as it comes or unpacked, takes one of few places."""
+"""A body with more bytes, packed or unpacked, takes one of a few places."""
 SHORT = 32 << 10
 """The bytes up to which parsing a body, packed or not, takes less time than going to another thread and back."""
 SMALL_AT_ONCE, WAITING, SMALL_EACH = 64, 500, 32

@@ -1,4 +1,4 @@
-"""How many connections may be open, and which is closed where one more comes."""
+"""The maximum number of connections, and the choice of the one to close if one more arrives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Connection(Protocol):
 class Connections:
     """Strangers are connections on which no valid token was shown yet: the oldest of them makes room for a new one.
 
-    Where every connection has shown a valid token, the new one itself is closed.
+    If every connection has shown a valid token, the new one itself is closed.
     """
 
     def __init__(self, most: int, per_address: int) -> None:
@@ -35,7 +35,7 @@ class Connections:
             self._close(next(iter(self._strangers)))
 
     def welcome(self, connection: Connection) -> None:
-        """It showed a valid token."""
+        """The connection showed a valid token."""
         if connection in self._strangers:
             self._no_stranger(connection)
 

@@ -12,14 +12,14 @@ MAX_DEPTH = 32
 MAX_MARKS = 200_000
 """Commas, colons and opening brackets, those in texts included: no body has more keys and values than these."""
 MAX_KEYS = 4_000
-"""Of one object."""
+"""The maximum number of keys of one object."""
 MAX_TEXT = 65_536
 _GZIP = 16 + zlib.MAX_WBITS
 _MARKS = (b",", b":", b"[", b"{")
 
 
 class Expands(TooLarge):
-    """More bytes than the packed ones may become."""
+    """The unpacked size exceeds its limit."""
 
 
 def unpack(packed: bytes, limit: int) -> bytes:
@@ -37,8 +37,9 @@ def unpack(packed: bytes, limit: int) -> bytes:
 
 
 def parse(body: bytes) -> Any:
-    """The JSON document. Raises InvalidJson for what databases and numbers cannot take: NaN, infinities, NUL, lone
-    surrogates, integers beyond 64 bits; and TooLarge for more values than any request needs."""
+    """The JSON document. Raises InvalidJson for values that databases and numbers cannot represent: NaN, infinities,
+    NUL, lone surrogates, integers beyond 64 bits; and TooLarge for more values than any request needs.
+    """
     # Counted first: an object in memory takes a hundred times the two bytes that make one in JSON.
     if sum(body.count(mark) for mark in _MARKS) > MAX_MARKS:
         raise TooLarge(f"a body has at most {MAX_MARKS} keys and values")

@@ -1,4 +1,4 @@
-"""Shares: requests per second by key, and places for what may be under way at once."""
+"""Shares: requests per second by key, and places for work in progress at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""uvicorn's HTTP/1.1 protocol with deadlines: for a request's head, for an idle connection, for who reads an answer."""
+"""uvicorn's HTTP/1.1 protocol with deadlines: for a request's head, for an idle connection, and for a client that reads
+an answer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from lutra_service.edge.addresses import counted
 from lutra_service.edge.connections import Connections
 
 CONNECTION = "lutra.connection"
-"""Where a request's scope holds its connection."""
+"""The key of a request's scope for its connection."""
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ class InvalidJson(LutraError):
 
 
 class TooSlow(LutraError):
-    """The body did not arrive in time. The rest of it will not be read."""
+    """The body did not arrive in time. The rest of it is not read."""
 
     code = "too_slow"
 
 
 class Later(LutraError):
-    """The same request is welcome after `retry_after_s` whole seconds."""
+    """The same request can succeed after `retry_after_s` whole seconds."""
 
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
         super().__init__(message)
@@ -38,6 +38,6 @@ class TooManyRequests(Later):
 
 
 class Busy(Later):
-    """Everybody's share is used up."""
+    """The share of all clients together is used up."""
 
     code = "busy"

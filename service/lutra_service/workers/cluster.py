@@ -1,7 +1,7 @@
-"""A Dask cluster as a Worker: the computation runs in a process of its own on one of the cluster's machines.
+"""A Dask cluster as a Worker: the computation runs in a separate process on one of the cluster's machines.
 
-Data from a Dask scheduler may contain a pickle, and unpickling runs code. So the service never connects to one: a
-process of `gateway` does, which unpickles only plain data and passes on lines of JSON.
+Data from a Dask scheduler may contain a pickle, and unpickling runs code. The service therefore never connects to one:
+a process of `gateway` does, which unpickles only plain data and passes on lines of JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONNECT_S = 10.0
 
 @dataclass(frozen=True)
 class Cluster:
-    """A scheduler's address and, for tls://, the files that prove who is who."""
+    """A scheduler's address and, for tls://, the files that prove the identities."""
 
     address: str
     tls_ca: Path | None = None

@@ -1,7 +1,7 @@
 """The program between the service and a Dask cluster.
 
-`distributed` unpickles some messages of a scheduler and its workers. In this process a pickle may hold only plain data,
-and no callable.
+`distributed` unpickles some messages of a scheduler and its workers. In this process a pickle may contain only plain
+data, and no callable.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def refuse_pickles() -> list[str]:
-    """From now on, for good. The list grows by what is refused."""
+    """From now on, permanently. Refused names are added to the list."""
     refused: list[str] = []
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

@@ -1,4 +1,5 @@
-"""Computations in processes of their own: one process computes one thing at a time, so what ends it harms nothing else.
+"""Computations in processes of their own: one process computes one thing at a time, so its end does not affect any
+other.
 
 A request and its answer are one line of JSON each, on the process's standard input and output.
 """
@@ -26,9 +27,9 @@ from lutra_service.workers.protocol import Limits, NoWorker, WorkerLost, opened
 TASKS = "lutra_service.workers.worker"
 MAX_ANSWER_BYTES = 32 << 20
 ENDING_S = 30.0
-"""A process that has no more to say ends by itself within so much, and its status says why; else it is killed."""
+"""The time within which a finished process ends by itself with a status; after it, the process is killed."""
 SHORTEST_GRANT_S = 0.1
-"""Of time that does not count."""
+"""The sum of the time that does not count."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -66,7 +67,7 @@ class WorkerProcess:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Without waiting until it is ready."""
+        """Start the process without waiting until it is ready."""
         if self._process is not None and self._process.poll() is None:
             return
         self.close()
@@ -168,7 +169,7 @@ class WorkerProcess:
             watcher.join()
 
     def close(self) -> None:
-        """End the process, where there is one."""
+        """End the process, if there is one."""
         process, self._process, self._ready = self._process, None, False
         if process is None:
             return
@@ -183,8 +184,8 @@ class WorkerProcess:
 def local_worker(limits: Limits, tasks: str = TASKS, *, warm: bool = True, beside: bool = False) -> WorkerProcess:
     """A process on this machine that computes the functions of the module `tasks`.
 
-    `warm`: it loads what some requests need before the first one comes, and not when one does. `beside`: others go
-    first, for the processors and for the memory.
+    `warm`: it loads the modules of some requests before the first one arrives. `beside`: others have priority for the
+    processors and the memory.
     """
     ways = [name for name, wanted in (("warm", warm), ("beside", beside)) if wanted]
     return WorkerProcess(

@@ -1,4 +1,4 @@
-"""The service's requests to a worker, and the form of an answer: a plain document that nothing has to unpickle."""
+"""The service's requests to a worker, and the form of an answer: a plain document without pickles."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Worker(Protocol):
         """Raises WorkerLost, NoWorker, or a LutraError if the computation failed."""
 
     def pause(self, on: bool) -> None:
-        """Hold what is being computed, and what will be, or let it go on; from any thread. Held time counts nowhere."""
+        """Pause the current and later computations, or continue them; from any thread. Held time counts nowhere."""
 
     def kill(self) -> None: ...
     def close(self) -> None: ...
@@ -79,7 +79,9 @@ def sealed(compute: Callable[[], Mapping[str, Any]]) -> Document:
 
 
 def opened(document: object) -> Document:
-    """The result in a document of `sealed`. Raises what it says instead; WorkerLost where it is no such document."""
+    """The result in a document of `sealed`. Raises the failure that it contains, and WorkerLost for any other
+    document.
+    """
     match document:
         case {"result": dict(result)}:
             return result

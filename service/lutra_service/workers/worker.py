@@ -27,7 +27,7 @@ from lutra_service.common.serialize import basis_to_dict, predictions_to_dict, r
 
 
 def recommend(request: Mapping[str, Any]) -> Document:
-    """The next configuration to try, and the model that chose it where it can predict."""
+    """The next configuration to try, and the model that chose it if it can predict."""
     model = _model(request)
     most, exploration = request.get("max_changes"), request.get("exploration")
 
@@ -38,7 +38,7 @@ def recommend(request: Mapping[str, Any]) -> Document:
 
 
 def handover(request: Mapping[str, Any]) -> Document:
-    """The configuration to leave on the database: the verification's choice, or before one the model's best."""
+    """The final configuration for the database: the verification's choice, or without one the model's best."""
     model = _model(request)
     if "verification" in request:
         return _verified(request, model)
@@ -66,7 +66,7 @@ def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
 
 
 def learn(request: Mapping[str, Any]) -> Document:
-    """The model of a past workload by itself; none if it holds too few readings."""
+    """The model of a past workload by itself; none if it has too few readings."""
     model = _model(request)
     return {"snapshot": model.snapshot.to_dict() if model.predicts else None}
 
@@ -79,7 +79,7 @@ def predict(request: Mapping[str, Any]) -> Document:
 
 
 def score(request: Mapping[str, Any]) -> Document:
-    """How good the options would have been on a past session; see `gp.scoring` and `gp.playing`."""
+    """The score of the options on a past session; see `gp.scoring` and `gp.playing`."""
     history, *others = (serial.history_from_dict(document) for document in (request["history"], *request["others"]))
     options = Options.from_dict(request["options"])
     told = {**score_session(history, others, options), "played": played(history, others, options)}
@@ -94,7 +94,7 @@ def conformance(request: Mapping[str, Any]) -> Document:
 
 
 def broken_parts(request: Mapping[str, Any]) -> Document:
-    """Of the parts that packages bring, what is wrong with those that cannot be imported."""
+    """The errors of the packages' parts that cannot be imported."""
     broken = []
     for one in plugged(Options.from_dict(request["options"])):
         try:
@@ -105,7 +105,7 @@ def broken_parts(request: Mapping[str, Any]) -> Document:
 
 
 def warm() -> None:
-    """Load what a first request would otherwise wait for."""
+    """Load the modules for which a first request would otherwise wait."""
     from lutra_models.gp import recommender  # noqa: F401
     from lutra_models.gp.search import knob_ranking  # noqa: F401
     from lutra_models.gp.transfer import signature  # noqa: F401

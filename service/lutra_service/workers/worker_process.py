@@ -24,8 +24,8 @@ NICE = 5
 
 
 def main() -> None:
-    """Arguments: the module of the tasks, how many bytes of memory the process may have, and what it is: `warm`, or
-    `beside` others.
+    """Arguments: the module of the tasks, the memory limit of the process in bytes, and its role: `warm`, or `beside`
+    others.
     """
     tasks, memory_bytes = sys.argv[1], int(sys.argv[2])
     if "beside" in sys.argv[3:]:
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def serve(compute: Compute) -> None:
-    """Say that it is ready, then answer each request, in the order in which they come."""
+    """Report readiness, then answer each request in order."""
     # The answers have the standard output to themselves: what libraries print goes where the log goes.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

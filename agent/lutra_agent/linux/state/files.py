@@ -1,4 +1,4 @@
-"""The kernel's small files, read without a complaint: what is not there is empty."""
+"""The kernel's small files, read without errors: a missing file is empty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def text(path: Path) -> str:
 
 
 def number(path: Path) -> float | None:
-    """Of a file that holds one whole number."""
+    """The content of a file that contains one whole number."""
     found = text(path)
     return float(found) if found.isdecimal() else None
 
@@ -33,5 +33,5 @@ def named(path: Path, names: Collection[str]) -> dict[str, float]:
 
 
 def present(values: Mapping[str, float | None]) -> dict[str, float]:
-    """Those that are known."""
+    """The values that are known."""
     return {name: value for name, value in values.items() if value is not None}

@@ -18,9 +18,9 @@ SLOW_CLOCKS = {
     "pit": 6,
     "hyperv_clocksource_msr": 7,
 }
-"""Sources that each reading of the time has to leave the processor, or the program, for."""
+"""Clock sources for which each reading of the time has to leave the processor, or the program."""
 DYNAMIC_DRIVERS = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
-"""Under these the governor `powersave` goes up with the load, and a preference decides how soon."""
+"""Under these the governor `powersave` follows the load, and a preference decides how fast."""
 UNSYNCHRONISED = 0x40
 LONGEST_TIMEX = 512
 MOST_PROCESSORS = 1024

@@ -16,11 +16,11 @@ COUNTED = {
 }
 
 TRACKED = "proc/sys/net/netfilter"
-"""Not there where nothing tracks connections: then none can be too many."""
+"""Absent if connections are not tracked, because there is then no limit."""
 
 
 def counters(root: Path, pid: int | None) -> dict[str, float]:
-    """Of the server's own network, where its process is known."""
+    """The counters of the server's own network, if its process is known."""
     folder = _folder(root, pid)
     found: dict[str, float] = {}
     for file in ("netstat", "snmp"):

@@ -1,4 +1,4 @@
-"""The file systems that a server needs: what is left of them, how they are mounted, what their devices report."""
+"""The file systems that a server needs: their free space, their mount options, and the reports of their devices."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MOST_ENTRIES = 200
 
 
 class Volumes:
-    """Those of one server, and how fast its data's fills."""
+    """The volumes of one server, and the speed at which its data volume fills."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._size, self._least, self._filled = 0, 0, 0
 
     def counters(self, folder: Path) -> dict[str, float]:
-        """`disk_filled_bytes` grows while less is free than ever before: what is freed again does not count."""
+        """`disk_filled_bytes` grows while less is free than ever before; space that is freed again does not count."""
         found = _statistics(folder)
         if found is None:
             return {}

@@ -1,4 +1,4 @@
-"""/v1/tokens: every token, and those that are bound to no database."""
+"""/v1/tokens: every token, including those that are not bound to a database."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Accepted, Database, Event, Finding, StoredReport
 
 WINDOW = "win_"
-"""Before a window's number, as every other id has its kind before it."""
+"""The prefix of a window's number, as every other id has a prefix for its kind."""
 
 
 def database(record: Database, now: datetime) -> DatabaseAnswer:
@@ -66,7 +66,7 @@ def setting(found: Setting) -> SettingAnswer:
 
 
 def window(record: StoredReport, busy: float, metrics: Collection[str]) -> WindowAnswer:
-    """With those of its metrics that are named, or with all; `busy` is what something else on its host took."""
+    """A window with the named metrics, or with all; `busy` is the share that something else on its host took."""
     return WindowAnswer.model_validate(
         {
             "id": f"{WINDOW}{record.id}",

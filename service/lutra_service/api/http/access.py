@@ -18,8 +18,8 @@ _DECLARED = "lutra_access"
 class Access:
     """One of `scopes`, for what the route is about.
 
-    `of` names the path parameter whose database the token has to reach. `service`: what belongs to no database, which
-    a token that is bound to one does not reach. `any`: the route itself shows each bearer only what is theirs.
+    `of` names the path parameter whose database the token has to reach. `service`: data that belong to no database,
+    which a token that is bound to one does not reach. `any`: the route itself shows each bearer only their own data.
     """
 
     scopes: tuple[Scope, ...]
@@ -28,13 +28,13 @@ class Access:
 
     @property
     def needs_store(self) -> bool:
-        """Whether only the store knows whose the route's thing is."""
+        """Whether only the store knows the owner of the route's object."""
         return self.of in ("session", "recommendation")
 
     def check(self, unit: UnitOfWork | None, who: Principal, path: Mapping[str, str]) -> None:
         """Raises Forbidden, and NotFound if the session or recommendation does not exist.
 
-        `unit` may be None if nothing of the store is needed.
+        `unit` may be None if the store is not needed.
         """
         who.require(*self.scopes, database_id=self._database(unit, who, path))
 
@@ -63,7 +63,7 @@ def allow(*scopes: Scope, of: Of, large_body: bool = False) -> Callable[[Endpoin
 
 
 def declared(endpoint: Callable[..., Any]) -> Access:
-    """Raises TypeError for a route that does not say who may call it."""
+    """Raises TypeError for a route without a declared access."""
     access = getattr(endpoint, _DECLARED, None)
     if not isinstance(access, Access):
         raise TypeError(f"the route {endpoint.__name__} does not say who may call it: decorate it with @allow(…)")

@@ -24,7 +24,7 @@ log = logging.getLogger("lutra_service.requests")
 QUIET = ("/healthz", "/readyz", "/metrics")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 LOGGED = 200
-"""Of a path. No path of this service is longer."""
+"""The number of logged characters of a path. No path of this service is longer."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9_.\-]{8,64}")
 
 

@@ -1,4 +1,4 @@
-"""Authentication: tokens are looked up before any of a body is read, and the share of each client is counted."""
+"""Authentication: tokens are looked up before any part of a body is read, and the share of each client is counted."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Found = Unauthorized | tuple[Principal, LutraError | None]
 UNCOUNTED = "/healthz"
 """Answered to every client and always: any caller has to learn that the service lives."""
 STRANGERS_TOGETHER = 64
-"""The most unknown tokens that are looked up at once, by one query on one thread of their own. A flood of made-up ones
-takes no more of the store, and a service that starts among thousands of agents soon knows their tokens.
+"""The most unknown tokens that are looked up at once, by one query on a separate thread. A flood of invented ones does
+not use more of the store, and a service that starts among thousands of agents soon knows their tokens.
 """
 WANTED = "a valid bearer token is needed: Authorization: Bearer lutra_…"
 
@@ -51,7 +51,7 @@ class Entry:
         self.exports = Places("exports", settings.exports, waiting=4 * settings.exports, each=1)
 
     def meet(self, scope: Scope) -> None:
-        """Before anything else of a request. Raises TooManyRequests."""
+        """The first check of a request. Raises TooManyRequests."""
         if scope["path"] != UNCOUNTED and secret_of(Headers(scope=scope)) is None:
             self._count_address()
 

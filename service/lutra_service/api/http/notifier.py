@@ -20,7 +20,7 @@ _SECONDS = re.compile(r"[0-9]{1,9}")  # isdigit() would take ² as well
 MAX_WAIT_S = 60.0
 RETRY_S = 10
 RECHECK_S = 10.0
-"""Where several services share one database, another one's news is seen this late."""
+"""The delay of another service's news, if several services share one database."""
 
 
 class Notifier:
@@ -42,7 +42,7 @@ class Notifier:
             loop.call_soon_threadsafe(self._wake, ids)
 
     def close(self) -> None:
-        """Let everybody go: their answer is what they see now."""
+        """Release all waiting requests: their answer is the current state."""
         self._closed = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake, set(self._waiting))
@@ -101,7 +101,7 @@ async def _until(news: asyncio.Event, seconds: float) -> None:
 
 
 def preferred_wait(prefer: str | None) -> float:
-    """The N of `Prefer: wait=N`, at most 60; 0 if nothing of it is said."""
+    """The N of `Prefer: wait=N`, at most 60; 0 if it is absent."""
     for part in (prefer or "").split(","):
         name, _, value = part.strip().partition("=")
         if name.strip().lower() == "wait" and _SECONDS.fullmatch(value.strip()):

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems. The one table that says which status each code becomes."""
+"""Errors as RFC 9457 problems. The only table that maps codes to statuses."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _TITLES = {
     503: "Service unavailable",
 }
 VALUE_BRANCHES = ("int", "float", "constrained-str")
-"""How a setting's value, a number or a text, is named in an error of each of its branches."""
+"""The name of a setting's value, a number or a text, in an error of each of its branches."""
 
 SHOWN = 20
 """Only the first errors of a body are reported."""

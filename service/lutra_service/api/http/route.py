@@ -1,4 +1,4 @@
-"""Routes that admit no client unchecked: the token, its scope and its database first, the body afterwards."""
+"""Routes that check every client: the token, its scope and its database first, the body afterwards."""
 
 from __future__ import annotations
 

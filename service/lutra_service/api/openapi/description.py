@@ -1,4 +1,4 @@
-"""The OpenAPI document: what the routes say of themselves, and what is true of all of them."""
+"""The OpenAPI document: the descriptions of the routes, and the parts that apply to all of them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ PROBLEMS: dict[str, tuple[str, str, Document]] = {
     "503": ("Unavailable", "The service has no capacity for this now; try again later.", _WAIT),
     "default": ("Other", "Any other problem, such as 405 with `Allow`.", {}),
 }
-"""By status: the name of the response, what it means, and its headers."""
+"""By status: the name of the response, its meaning, and its headers."""
 
 ALWAYS = ("401", "403", "422", "429", "503", "default")
 WITH_BODY = ("400", "413", "415")
@@ -102,7 +102,7 @@ COUNTED = ("/readyz", "/metrics")
 
 
 def install(app: FastAPI) -> None:
-    """Let the application describe itself so, once it is asked."""
+    """Make the application use this description when it is first requested."""
     app.openapi = cache(lambda: describe(app))  # type: ignore[method-assign]
 
 

@@ -1,4 +1,4 @@
-"""What if these settings were active?"""
+"""What-if questions: predictions for settings that are not active."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from lutra_service.db.store import UnitOfWork
 
 
 def shown(unit: UnitOfWork, record: Recommendation) -> RecommendationAnswer:
-    """With why it waits, where it does, and the name of who decided."""
+    """Includes the reason why it waits, if it does, and the name of the person who decided."""
     return RecommendationAnswer.model_validate(
         {
             "id": record.id,

@@ -31,7 +31,7 @@ _ENDS = ("median", "low", "high")
 
 
 def trials_csv(found: Callable[[], Sequence[TrialAnswer]]) -> Iterator[bytes]:
-    """A little at a time. Raises InvalidRequest, with the first bytes, for too many columns."""
+    """The table in small pieces. Raises InvalidRequest, with the first bytes, for too many columns."""
     trials, places = found(), dict[str, int]()
     for trial in trials:
         for column in _row(trial):

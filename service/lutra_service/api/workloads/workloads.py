@@ -1,4 +1,4 @@
-"""The memory: every workload, what it taught, and which ones resemble it."""
+"""The memory: every workload, its lessons, and the workloads that resemble it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit trail: who did what to what, kept in the transaction that did it.
+"""The audit trail: actions with their actors and objects, stored in the transaction of the action.
 
 An event on a database's server is counted and logged with its entry, in one place.
 """
@@ -125,7 +125,7 @@ def decision(unit: UnitOfWork, action: Action, row: Recommendation, to: State, b
 
 
 def named(unit: UnitOfWork, by: str | None) -> str:
-    """The name of the token that decided, or who else did."""
+    """The name of the token that decided, or of another party."""
     token = None if by is None else unit.tokens.find(by)
     return by or SERVICE if token is None else token.name
 

@@ -1,4 +1,4 @@
-"""How much one database may add to what is stored, and how large one report may be."""
+"""The amount that one database may add to the stored data, and the maximum size of one report."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def verify_size(what: str, documents: Document, most: int) -> None:
 
 
 def verify_report(report: Report) -> None:
-    """All of it but its settings, which are stored once. Raises InvalidReport."""
+    """The size of a report without its settings, which are stored once. Raises InvalidReport."""
     verify_size("the report", report.model_dump(mode="json", exclude={"settings"}), REPORT_BYTES)

@@ -1,4 +1,4 @@
-"""When each token was last used, kept to the minute and written down for many tokens at once."""
+"""The last use of each token, to the minute, stored for many tokens at once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ log = logging.getLogger(__name__)
 NOTED_EVERY = timedelta(minutes=1)
 EVERY_S = 1.0
 SHARE = 0.1
-"""Uses are written down so often at most, and in this share of the time: where thousands of agents report, they wait
-for each other, and many uses that are written at once take less than one after another."""
+"""The shortest interval between writes of uses, and their largest share of the time: with thousands of agents, writes
+wait for each other, and many uses at once take less time than one after another.
+"""
 
 
 class TokenUse:
@@ -31,7 +32,7 @@ class TokenUse:
         self._lock = Lock()
 
     def note(self, bearers: Iterable[Principal]) -> None:
-        """They use their tokens now."""
+        """Record that these bearers use their tokens now."""
         now = self._store.now()
         due = {b.token_id for b in bearers if b.last_used_at is None or now - b.last_used_at >= NOTED_EVERY}
         with self._lock:
@@ -41,7 +42,7 @@ class TokenUse:
             self.write()
 
     def write(self) -> None:
-        """Write down what is not yet: before somebody looks at it, and before the service stops."""
+        """Store all pending uses: before somebody looks at them, and before the service stops."""
         with self._lock:
             writing, self._unwritten = self._unwritten, set()
             self._next_at = float("inf")

@@ -1,4 +1,4 @@
-"""Rights: tokens, their scopes, and the database that a token may be bound to."""
+"""Rights: tokens, their scopes, and the database to which a token may be bound."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Principal:
     def require(self, *scopes: Scope, database_id: str | None = None) -> None:
         """One of `scopes`, for this database. Raises Forbidden.
 
-        A token that is bound to a database reaches no other one, and nothing that belongs to none.
+        A token that is bound to a database reaches no other one, and no data that belong to none.
         """
         if self.database_id is not None and self.database_id != database_id:
             raise Forbidden(f"this token is bound to {self.database_id}")
@@ -64,9 +64,10 @@ class Principal:
 
 
 def bearers(unit: UnitOfWork, digests: Sequence[str]) -> list[Principal | Unauthorized]:
-    """The bearers of these tokens, by the digests of their secrets: so timing reveals nothing about existing secrets.
+    """The bearers of these tokens, by the digests of their secrets, so that timing reveals nothing about existing
+    secrets.
 
-    A refusal is given, not raised.
+    A refusal is returned, not raised.
     """
     tokens = unit.tokens.by_hashes(digests)
     found: list[Principal | Unauthorized] = []
@@ -87,7 +88,7 @@ def _bearer(token: Token | None, now: datetime) -> Principal:
 
 
 def still_valid(unit: UnitOfWork, who: Principal) -> None:
-    """Raise Unauthorized where the token ended after its bearer was let in: somebody who waited acts again."""
+    """Raise Unauthorized if the token ended after its bearer was admitted, because a bearer who waited acts again."""
     _check_valid(unit.tokens.get(who.token_id), unit.now)
 
 
@@ -126,9 +127,9 @@ def rotate_token(
     expires_at: datetime | None = None,
     database_id: str | None = None,
 ) -> tuple[Token, str]:
-    """A token of the same name, scopes and database with a new secret; the old one lives on for `grace`.
+    """A token of the same name, scopes and database with a new secret; the old one remains valid for `grace`.
 
-    Without `expires_at` it lives as long as the old one was given. Raises InvalidRequest for one that is no more.
+    Without `expires_at` it has the lifetime of the old one. Raises InvalidRequest for a token that is no longer valid.
     """
     old = token_of(unit, token_id, database_id)
     if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= unit.now):
@@ -155,7 +156,7 @@ def revoke_token(unit: UnitOfWork, token_id: str, database_id: str | None = None
 
 
 def token_of(unit: UnitOfWork, token_id: str, database_id: str | None) -> Token:
-    """Any token, or, where a database is named, one that is bound to it. Raises NotFound."""
+    """Any token, or one that is bound to the named database. Raises NotFound."""
     token = unit.tokens.get(token_id)
     if database_id is not None and token.database_id != database_id:
         raise NotFound(f"no token {token_id!r} here")

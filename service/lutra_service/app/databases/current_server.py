@@ -47,5 +47,5 @@ def context_of(unit: UnitOfWork, database: Database, session: Session | None = N
 
 
 def effective_mode(database: Database, session: Session | None) -> Mode:
-    """The session asks, the agent's own file bounds; the weaker counts."""
+    """The weaker of the session's mode and the mode of the agent's own file."""
     return database.agent.mode if session is None else weaker(session.mode, database.agent.mode)

@@ -25,7 +25,7 @@ _HEADROOM = "headroom"
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one database, or of all together: then counts are sums, and ages the largest.
+    """The figures of one database, or of all together: then counts are sums, and ages the largest.
 
     `changes` are counted by outcome and `fired` by guard, since the database was registered. `findings` are the harmful
     ones that show now, by kind. The age of something that never arrived is the time since the registration.

@@ -1,4 +1,4 @@
-"""Findings over time: since when each shows, when it went, and which risks somebody takes."""
+"""Findings over time: their first and last moments, and the accepted risks."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from lutra_service.db.store import Store, UnitOfWork
 log = logging.getLogger(__name__)
 
 NONSENSE = (LutraError, ValueError, TypeError, LookupError, ArithmeticError)
-"""The errors that a server's odd report may cause; the other databases are still checked."""
+"""The errors that an unusual report of a server may cause; the other databases are still checked."""
 PAUSE = timedelta(minutes=1)
-"""From one look at a database to the next."""
+"""The interval between two checks of a database."""
 MINUTES = 10
-"""How far back the windows of a look reach."""
+"""The time span of the windows of a check."""
 TOGETHER = 3
-"""Databases that one turn looks at."""
+"""The number of databases that one turn checks."""
 RETURN = timedelta(hours=1)
-"""A finding that comes back so soon was never away."""
+"""A finding that returns within this time counts as never gone."""
 LONGEST_SENTENCE = 2000
 
 
@@ -90,7 +90,7 @@ def _keep_shown(unit: UnitOfWork, database_id: str, last: Finding | None, sympto
 
 
 def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: datetime) -> Accepted:
-    """In place of an earlier acceptance. Raises NotFound, and InvalidRequest for a time that is over."""
+    """Replaces an earlier acceptance. Raises NotFound, and InvalidRequest for a time that is over."""
     database = unit.databases.lock(database_id)
     kinds = kinds_of(database.engine)
     if name not in kinds:
@@ -110,7 +110,7 @@ def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: d
 
 
 def withdraw(unit: UnitOfWork, database_id: str, name: str) -> Accepted:
-    """From now on it counts again. Raises NotFound if it is not accepted."""
+    """From now on, the finding counts again. Raises NotFound if it is not accepted."""
     unit.databases.lock(database_id)
     before = _accepted(unit, database_id, name)
     if before is None:

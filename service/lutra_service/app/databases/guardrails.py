@@ -1,4 +1,4 @@
-"""The operator's rules for a database beside its policy: guardrails, and the times at which it may restart."""
+"""The operator's rules for a database in addition to its policy: guardrails, and the times at which it may restart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ SERVICE: Origin = "service"
 
 @dataclass(frozen=True)
 class Rail:
-    """One guard as it holds for a database. `origin` is its source: the service's operator, the agent, or a default."""
+    """One guard as it applies to a database. `origin` is its source: the service's operator, the agent, or a
+    default.
+    """
 
     guard: Guard
     rail: Guardrail
@@ -37,7 +39,7 @@ class Maintenance:
 
 
 def rails(database: Database) -> list[Rail]:
-    """Every guard, as the agent will judge by it once it has heard."""
+    """Every guard in the form that the agent uses once it has received it."""
     set_here = database.rules.guardrails
     told = database.agent.guardrails
     effective = laid_over(told, set_here)
@@ -45,9 +47,10 @@ def rails(database: Database) -> list[Rail]:
 
 
 def set_guardrails(unit: UnitOfWork, id_: str, wanted: Mapping[GuardName, tuple[Guardrail, Origin | None]]) -> Database:
-    """In place of all that were set here before; a guard that is not named is the agent's own again.
+    """Replaces all that were set here before; a guard that is not named is the agent's own again.
 
-    So is one that comes with its origin elsewhere and with the values that hold there: it was read and put back.
+    The same applies to a guard that is sent with a different origin and its unchanged values: it was read and sent
+    back.
     """
     database = unit.databases.lock(id_)
     elsewhere = {r.guard.name: (r.rail, r.origin) for r in rails(database) if r.origin != SERVICE}
@@ -66,7 +69,7 @@ def maintenance(unit: UnitOfWork, database: Database) -> Maintenance:
 
 
 def set_windows(unit: UnitOfWork, id_: str, windows: Sequence[MaintenanceWindow]) -> Database:
-    """In place of all previous ones. Raises InvalidRequest for an unknown time zone."""
+    """Replaces all previous ones. Raises InvalidRequest for an unknown time zone."""
     unknown = sorted({w.zone for w in windows if known_zone(w.zone) is None})
     if unknown:
         raise InvalidRequest(

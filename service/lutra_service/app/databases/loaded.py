@@ -1,4 +1,4 @@
-"""Stored windows as what they are compared by: their load."""
+"""Stored windows, with the load by which they are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registering databases and saying what may be done to them."""
+"""The registration of databases, and their policies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def register(unit: UnitOfWork, name: str, engine: str, policy: Mapping[str, Any]
 
 
 def change_policy(unit: UnitOfWork, id_: str, patch: Mapping[str, Any]) -> Database:
-    """Lay the named parts over the policy, where the result is one that the live server can take."""
+    """Merge the named parts into the policy, if the live server can accept the result."""
     database = unit.databases.lock(id_)
     policy: Document = {**database.policy, **patch}
     _check_policy(database.engine, policy)
@@ -54,7 +54,7 @@ def change_policy(unit: UnitOfWork, id_: str, patch: Mapping[str, Any]) -> Datab
 
 
 def set_label(unit: UnitOfWork, id_: str, label: str | None) -> Database:
-    """Which databases it belongs with; None: with those that have no label either."""
+    """The databases to which it belongs; None: those without a label."""
     before = unit.databases.lock(id_)
     unit.databases.change(id_, label=label)
     audit.record(unit, "database.label", id_, {"label": before.label}, {"label": label}, database_id=id_)
@@ -62,8 +62,8 @@ def set_label(unit: UnitOfWork, id_: str, label: str | None) -> Database:
 
 
 def retire(unit: UnitOfWork, id_: str) -> Database:
-    """Hide it, and accept no more reports of it; stored data stay. Raises Conflict while a session is open or an agent
-    has a change in hand.
+    """Hide it, and accept no more reports from it; stored data are kept. Raises Conflict while a session is open or an
+    agent has a change in hand.
     """
     before = unit.databases.lock(id_)
     session = unit.sessions.open_one(id_)
@@ -77,12 +77,12 @@ def retire(unit: UnitOfWork, id_: str) -> Database:
 
 
 def unretire(unit: UnitOfWork, id_: str) -> Database:
-    """Take its agent's reports again."""
+    """Accept its agent's reports again."""
     return _retired(unit, unit.databases.lock(id_), None)
 
 
 def delete(store: Store, id_: str) -> Database:
-    """Delete it with all that belongs to it; the audit trail stays. Raises Conflict for one that is not retired."""
+    """Delete it with all that belongs to it; the audit trail is kept. Raises Conflict for one that is not retired."""
     before = store.read(lambda unit: _to_be_deleted(unit, id_))
     while store.write(lambda unit: unit.retention.delete_reports_of(id_)):
         pass

@@ -21,8 +21,8 @@ from lutra_service.db.schema.records import Database
 class ServerContext:
     """A database's settings as they are `live`, and what its `policy` and `mode` allow.
 
-    `waits` says why a restart has to wait, None if it need not. `known` are settings that the server ran under, beside
-    the current ones: those at its session's beginning.
+    `waits` is the reason why a restart has to wait, None if it does not. `known` are settings under which the server
+    ran, in addition to the current ones: those at its session's start.
     """
 
     database: Database
@@ -50,7 +50,7 @@ class ServerContext:
     def space_for(self, names: Iterable[str]) -> KnobSpace:
         """The space and those of `names` that are not searched unless evidence asks for them, as far as they may move.
 
-        An operator who names what may move has named all of it.
+        If an operator names the movable settings, no others are added.
         """
         if self.policy.movable is not None:
             return self.space
@@ -66,7 +66,7 @@ class ServerContext:
         return self.live.space(replace(self.policy, movable=movable), known=self.known)
 
     def memory_refusal(self, configuration: Mapping[str, Value]) -> Refusal | None:
-        """Why the memory does not allow these settings over the current ones; None if it does."""
+        """The reason why the memory does not allow these settings over the current ones; None if it does."""
         return self.live.memory_refusal(self.policy, configuration, self.known)
 
     def parse(self, settings: Mapping[str, Any]) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-"""Which server a session is for, and whether the one that its agent reports is still the same."""
+"""The server of a session, and the check whether its agent still reports the same one."""
 
 from __future__ import annotations
 

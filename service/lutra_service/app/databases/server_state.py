@@ -20,14 +20,14 @@ from lutra_service.db.store import UnitOfWork
 
 LARGEST_ROW = 2**63 - 1
 BESIDE = 60
-"""The windows before one, at most, that say what is usual on its host."""
+"""The maximum number of windows before one that define the usual level on its host."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A live setting. `domain` is where it is searched now, None if it stays as it is.
+    """A live setting. `domain` is its searched range, None if it does not move.
 
-    `not_active` says in words what the settings file has instead.
+    `not_active` is the different value in the settings file, in words.
     """
 
     name: str
@@ -64,8 +64,8 @@ def windows(
 
 
 def busy(unit: UnitOfWork, database_id: str, newest_first: Sequence[StoredReport]) -> list[float]:
-    """For each of the windows the share of its processor time that something else on the host took, beyond what is
-    usual in the windows before it; 0 if none did, and where the host shows nothing.
+    """For each of the windows the share of its processor time that something else on the host took, beyond the usual
+    level of the windows before it; 0 if none did, or if the host does not show it.
     """
     if not newest_first:
         return []

@@ -21,12 +21,12 @@ from lutra_service.db.store import UnitOfWork
 
 MOST_WINDOWS = 2000
 MINUTES = 60
-"""How far back the windows of the active settings are read, as evidence."""
+"""The time span from which windows of the active settings are read, as evidence."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A diagnosis, and the first and last moment of the windows that it rests on; None if there are none."""
+    """A diagnosis, and the first and last moment of the windows on which it is based; None if there are none."""
 
     diagnosis: Diagnosis
     start: datetime | None
@@ -51,7 +51,7 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: float, until: datetime | 
 
 
 def listed(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, Any]:
-    """The list as everybody reads it: since when each finding shows, and which of them somebody accepts."""
+    """The complete list: each finding with its first moment and its acceptance."""
     found = seen(unit, at, minutes)
     episodes = {name: Episode(f.since, f.gone_at) for name, f in unit.findings.newest(at.database.id).items()}
     return listing.listed(
@@ -84,7 +84,7 @@ def evidence_of(
 
 
 def accepted(unit: UnitOfWork, at: ServerContext, diagnosis: Diagnosis) -> set[str]:
-    """The symptoms of the diagnosis whose risk somebody accepts now."""
+    """The symptoms of the diagnosis whose risk is currently accepted."""
     made = _acceptances(unit, at)
     return {s.name for s in diagnosis.symptoms if any(a.holds(s.name, s.kind, unit.now) for a in made)}
 

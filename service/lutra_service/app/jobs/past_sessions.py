@@ -1,6 +1,6 @@
-"""Which past sessions a model version is scored on, and what a worker is given of one of them.
+"""The past sessions on which a model version is scored, and the input of a worker for one of them.
 
-A data set that belongs to no database counts as a session: it has none of its own.
+A data set without a database counts as a session, because it has none of its own.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ DATA_SET = "wl_"
 MOST_SESSIONS = 40
 """The newest ones, and after them data sets."""
 MOST_ROWS = 60
-"""Of a data set, evenly in its order."""
+"""The rows of a data set, evenly in its order."""
 
 
 def start(unit: UnitOfWork, model_id: str) -> ModelJob:
-    """The job of the version's scorecard: a new one, or the one that is under way.
+    """The job of the version's scorecard: a new one, or the one in progress.
 
     Raises NotEnoughObservations if no session says anything of it, and MissingExtension.
     """
@@ -48,8 +48,9 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
 
 
 def session_payload(unit: UnitOfWork, session_id: str, options: Options) -> Document:
-    """The session's history as it would be seen now, and those of the workloads that it might learn from. Raises
-    NotFound if a data set is gone."""
+    """The session's history in its current form, and those of the workloads from which it might learn. Raises NotFound
+    if a data set is gone.
+    """
     if session_id.startswith(DATA_SET):
         return _data_set(unit, session_id)
     session = unit.sessions.get(session_id)

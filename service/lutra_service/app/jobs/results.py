@@ -16,11 +16,11 @@ Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 MAX_FEATURES = 10_000
 MAX_NODES = 100_000
-"""Of all trees of a posterior's forest."""
+"""The maximum number of nodes in all trees of a posterior's forest."""
 
 
 class InvalidAnswer(LutraError):
-    """A worker's answer that is not one to the question that it was asked."""
+    """A worker's answer that does not fit its question."""
 
     code = "invalid_answer"
 
@@ -134,7 +134,9 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
 
 
 def learned(result: Document, request: Mapping[str, Any]) -> Document | None:
-    """The model in what a worker made of a past workload, None if that teaches nothing. Raises InvalidAnswer."""
+    """The model in a worker's answer about a past workload, None if there is nothing to learn from it. Raises
+    InvalidAnswer.
+    """
     model = result.get("snapshot")
     if set(result) != {"snapshot"} or not (model is None or isinstance(model, dict)) or not finite(result):
         raise InvalidAnswer("the answer holds no model of finite numbers")

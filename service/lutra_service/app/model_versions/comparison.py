@@ -22,8 +22,9 @@ from lutra_service.db.store import UnitOfWork
 
 @dataclass(frozen=True)
 class Beside:
-    """A version beside the champion: the rooms of options in which they differ, what each source says, and what
-    follows by the rule."""
+    """A version beside the champion: the rooms of options in which they differ, the result of each source, and the
+    decision of the rule.
+    """
 
     champion: str
     changed: tuple[str, ...]

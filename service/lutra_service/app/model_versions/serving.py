@@ -1,6 +1,6 @@
-"""Which model version serves: the champion, or where a package that it needs is gone, the one before it.
+"""The serving model version: the champion, or the previous one if a package that it needs is gone.
 
-It is read from the database at each ask, so that all processes of the service change over at once.
+It is read from the database for each request, so that all processes of the service switch at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHIPPED = "mv_0000000000000000000000"
 
 @dataclass(frozen=True)
 class Serving:
-    """The version that computes now. `fingerprint` separates its questions from those of another version."""
+    """The version that computes now. `fingerprint` separates its requests from those of another version."""
 
     version: ModelVersion
     options: Options
@@ -48,7 +48,7 @@ def options_of(version: ModelVersion) -> Options:
 
 
 def document(version: ModelVersion) -> str:
-    """Its options as TOML, with what each of them means."""
+    """Its options as TOML, with the meaning of each."""
     return f"# {version.id}: {version.name!r}\n\n{toml(options_of(version))}"
 
 
@@ -110,7 +110,7 @@ def require_whole(version: ModelVersion) -> None:
 
 
 def packages_of(options: Options) -> Document:
-    """By option, the package that brings what it names."""
+    """The package that provides the named part, by option."""
     return {
         one.part.option: {"name": one.package.name, "version": one.package.version}
         for one in plugged(options)

@@ -34,7 +34,7 @@ class Suite:
 
 
 def suite_of(unit: UnitOfWork, version: ModelVersion) -> Suite:
-    """By the newest score that ran it. A score that failed on the way counts as a suite that failed."""
+    """The result of the newest score that ran it. A score that failed before its end counts as a failed suite."""
     if not version.packages:
         return Suite("not_needed")
     last = unit.model_jobs.newest(version.id)

@@ -29,7 +29,7 @@ from lutra_service.workers.protocol import WorkerLost
 
 
 def verify_importable(options: Options, make_worker: MakesWorker) -> None:
-    """Raises InvalidOptions for parts that cannot be imported, with what is wrong with each."""
+    """Raises InvalidOptions for parts that cannot be imported, with the error of each."""
     if not plugged(options):
         return
     worker = make_worker()
@@ -117,7 +117,7 @@ def roll_back(unit: UnitOfWork) -> ModelVersion:
 
 
 def retire(unit: UnitOfWork, id_: str) -> ModelVersion:
-    """A candidate that is wanted no longer. Raises IllegalTransition, and Conflict for the champion."""
+    """A candidate that is no longer needed. Raises IllegalTransition, and Conflict for the champion."""
     version = unit.models.get(id_)
     if version.state == ModelState.CHAMPION:
         raise Conflict(f"{id_} is the champion: promote a different version, or roll back")
@@ -147,7 +147,7 @@ def set_shadow(unit: UnitOfWork, id_: str, on: bool) -> ModelVersion:
 
 
 def end_shadow(unit: UnitOfWork, id_: str, why: str) -> None:
-    """Let a version whose computations do harm predict no longer, where it runs in the shadow."""
+    """Stop the shadow of a version whose computations do harm."""
     version = unit.models.get(id_)
     if version.shadow:
         unit.models.change(id_, shadow=False)

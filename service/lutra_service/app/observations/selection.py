@@ -1,4 +1,4 @@
-"""The observations that are asked for, a few at a time, so that any number of them takes the same memory."""
+"""The requested observations, a few at a time, so that any number of them takes the same memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WINDOW = "win_"
 TOGETHER = 500
 """Rows that one transaction reads: it is over before they are sent."""
 TOGETHER_BYTES = 4 << 20
-"""It reads no further once their documents take so much."""
+"""The size of their documents after which it reads no further."""
 REPEATED_BYTES = 16 << 10
 """A longer text is parsed each time: caching many of them would waste memory."""
 SHAPES = 64
@@ -40,7 +40,9 @@ Admits = Callable[[UnitOfWork], None]
 
 @dataclass(frozen=True)
 class Observations:
-    """Those that were stored when they were asked for. `admits` is asked before each reading, and raises."""
+    """The observations that were stored at the time of the request. `admits` is asked before each reading, and
+    raises.
+    """
 
     store: Store
     wanted: Selection
@@ -90,7 +92,7 @@ class Columns:
     found: dict[str, dict[str, set[type]]] = field(default_factory=lambda: {part: {} for part in PARTS})
     _shapes: set[tuple[Any, ...]] = field(default_factory=set)
     _first: Counter[str] = field(default_factory=Counter)
-    """By database, how many names were seen there first."""
+    """The number of names that were first seen in each database."""
 
     def see(self, row: Document) -> None:
         """Raises InvalidRequest if a table of all that was seen would be too wide."""
@@ -134,7 +136,7 @@ def selected(store: Store, wanted: Selection, admits: Admits = lambda _: None) -
 
 
 def require_known(unit: UnitOfWork, wanted: Selection) -> None:
-    """Raises NotFound for a database or session that is none, and InvalidRequest for an engine without a catalogue."""
+    """Raises NotFound for an unknown database or session, and InvalidRequest for an engine without a catalogue."""
     if wanted.database_id is not None:
         unit.databases.get(wanted.database_id)
     if wanted.session_id is not None:

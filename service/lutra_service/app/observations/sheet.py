@@ -1,4 +1,4 @@
-"""A table as CSV, written some cells at a time, and how wide any table may be."""
+"""A table as CSV, written some cells at a time, and the maximum width of any table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CELLS = 100_000
 
 
 def verify_width(columns: int, whose: str, way_out: str) -> None:
-    """Raises InvalidRequest. `whose` says where they come from."""
+    """Raises InvalidRequest. `whose` names their source."""
     if columns > MOST_COLUMNS:
         raise InvalidRequest(
             f"format: a table has at most {MOST_COLUMNS:,} columns, but this one would have more{whose}: {way_out}"

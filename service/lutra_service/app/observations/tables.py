@@ -25,7 +25,7 @@ GROUP_BYTES = 64 << 20
 
 
 def encoded(found: Observations, wanted: Format) -> Iterator[bytes]:
-    """The bytes of a file, a little at a time, and at times none.
+    """The bytes of a file, in small pieces, some of which are empty.
 
     Raises InvalidRequest for Parquet if pyarrow is not installed, and with the first bytes for too many columns.
     """
@@ -127,7 +127,7 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
     "timestamp[us, tz=UTC]": datetime.fromisoformat,
 }
-"""By an arrow type's name, what makes a value of it."""
+"""The conversion of a value, by the name of the arrow type."""
 
 
 class _Sink(io.RawIOBase):

@@ -1,6 +1,6 @@
-"""Reports from which nothing follows but that they are stored: many of them in one transaction.
+"""Reports without further consequences: many of them are stored in one transaction.
 
-Most reports are such. Whatever may have consequences goes through `intake`, and so does what is refused.
+Most reports are of this kind. Reports that may have consequences go through `intake`, and so do refused ones.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ KEPT_BYTES = 64 << 20
 
 
 def contents(settings: str) -> str:
-    """A name for stored settings that no others have, whatever hash their agent gave them."""
+    """A unique name for stored settings, whatever hash their agent gave them."""
     return sha256(settings.encode()).hexdigest()
 
 

@@ -1,4 +1,6 @@
-"""Whose reports are taken: none for a database that is retired, and one agent's under a name while it lives."""
+"""The agents whose reports are accepted: none for a retired database, and only one agent per name while it is
+active.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,7 @@ AGAIN = timedelta(minutes=1)
 
 
 def verify_welcome(database: Database, who: Holder, now: datetime, report: Report | None = None) -> None:
-    """Raises DatabaseRetired; and NameTaken where an agent with another state folder reported under this name a moment
-    ago.
-    """
+    """Raises DatabaseRetired, and NameTaken if an agent with another state folder recently reported under this name."""
     if database.retired_at is not None:
         raise DatabaseRetired(
             f"{database.id} was retired at {database.retired_at:%Y-%m-%d %H:%M} UTC: stop its agent, or put the "
@@ -53,7 +53,7 @@ def verify_same(unit: UnitOfWork, database_id: str, report: Report) -> None:
 
 
 def note(unit: UnitOfWork, database_id: str, why: str) -> bool:
-    """Keep that a report was refused now; whether that is news."""
+    """Record that a report was refused. Returns whether that is new."""
     last = unit.databases.get(database_id).rival_at
     if last is None or unit.now - last > AGAIN:
         unit.databases.change(database_id, rival=why[:1000], rival_at=unit.now)
@@ -61,7 +61,7 @@ def note(unit: UnitOfWork, database_id: str, why: str) -> bool:
 
 
 def problems(database: Database, now: datetime) -> list[str]:
-    """Problems that an operator has to know."""
+    """Problems that an operator should know."""
     if database.rival is None or database.rival_at is None or now - database.rival_at > TOLD_FOR:
         return []
     return [f"a second agent is refused: {database.rival}"[:1000]]

@@ -1,7 +1,7 @@
-"""The kinds of rows that are kept, and for how long.
+"""The kinds of rows that are kept, and their retention.
 
 Windows older than the retention are merged, one for each configuration and load, so that a session still learns from
-them; a trial's one window is left as it is. Of the rows beyond that age, each database keeps a bounded number of the
+them; a trial's own window is left unchanged. Of the rows beyond that age, each database keeps a bounded number of the
 newest. `RULES` names all of it: a table that grows has its line there.
 """
 
@@ -33,12 +33,14 @@ class Transactions(Protocol):
 
 
 Rule = Callable[[Transactions, datetime], int]
-"""Deletes what came before a moment and is not kept, each batch in a transaction of its own; how many rows went."""
+"""Deletes rows from before a moment that are not kept, each batch in its own transaction. Returns the number of
+rows.
+"""
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """How many rows went, by the names in RULES; `windows` were merged into others."""
+    """The number of deleted rows, by the names in RULES; `windows` were merged into others."""
 
     rows: Mapping[str, int]
 

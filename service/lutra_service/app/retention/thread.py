@@ -1,4 +1,4 @@
-"""A thread that prunes now and then, for as long as the service runs, and takes its time."""
+"""A thread that prunes at intervals while the service runs, with pauses."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from lutra_service.db.store import Store, StoreAway, Work
 log = logging.getLogger(__name__)
 
 SHARE = 0.1
-"""Of the time the pruning uses the store, at most: ten thousand databases take ten thousand looks, and agents report
-meanwhile."""
+"""The largest share of the time for which pruning uses the store: ten thousand databases take ten thousand queries, and
+agents report meanwhile.
+"""
 T = TypeVar("T")
 
 

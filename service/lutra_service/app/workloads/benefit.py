@@ -1,4 +1,4 @@
-"""Whether the past workloads that a session uses help it: its forecasts with them against those without.
+"""The test whether past workloads help a session: its forecasts with them, compared with those without.
 
 Each recommendation that uses some keeps both forecasts of its settings. The later measurement shows which one was
 better. A session whose forecasts are worse with the past learns only from itself from then on.
@@ -15,7 +15,7 @@ from lutra_service.db.schema.records import Session
 from lutra_service.db.store import UnitOfWork
 
 LEVEL = 0.8
-"""To stop without need costs less than to be led astray: the interval is narrower than that of a promotion."""
+"""An unnecessary stop costs less than misleading workloads, so the interval is narrower than that of a promotion."""
 
 
 def of_session(unit: UnitOfWork, session: Session) -> Comparison:
@@ -30,7 +30,7 @@ def harms(unit: UnitOfWork, session: Session) -> bool:
 
 
 def sentence(found: Comparison) -> str:
-    """In words; empty if nothing that leaned on past workloads was measured."""
+    """The result in words; empty if no trial with past workloads was measured."""
     if found.mean is None:
         return ""
     trials = f"{found.sessions} trial{'s' if found.sessions > 1 else ''}"

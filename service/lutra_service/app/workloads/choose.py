@@ -1,4 +1,4 @@
-"""The past workloads from which a recommendation learns: the likeliest few of all that its database may see."""
+"""The past workloads from which a recommendation learns: the few likeliest of those that its database may see."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 TOGETHER = 2 * CHOSEN
-"""The number of the likeliest that are read at a time: mostly the first of them are enough."""
+"""The number of the likeliest that are read at a time: usually the first ones are enough."""
 PAST_READINGS = 3
-"""Confirmed readings from which others learn from a session."""
+"""The number of confirmed readings from which others learn from a session."""
 
 
 def likeliest(
@@ -25,8 +25,8 @@ def likeliest(
 ) -> Sequence[Remembered]:
     """The workloads from which a session with this history learns, the likeliest first.
 
-    Of the database itself any of its other sessions; of another database, where the policies of both allow it, one at
-    most, and only of a session with enough confirmed readings: no database can push the others out.
+    From the database itself, any of its other sessions; from another database, if both policies allow it, at most one,
+    and only a session with enough confirmed readings. So no database can displace the others.
     """
     asked = Question.of(history, database.engine)
     own = unit.workloads.id_of_session(session_id)

@@ -17,7 +17,7 @@ from lutra_service.db.repositories.workloads import Remembered
 from lutra_service.db.store import UnitOfWork
 
 BATCH = 100
-"""Workloads that are read at a time: while they are, they take many times the room that they have in the index."""
+"""The number of workloads that are read at a time: meanwhile they take many times their room in the index."""
 OVERLAP = timedelta(minutes=10)
 """Transactions end in another order than they began, and clocks of several hosts differ."""
 IMPORTED = "imported"
@@ -34,7 +34,7 @@ class Ready:
         self._extent: tuple[int, datetime | None] = (0, None)
 
     def refresh(self, unit: UnitOfWork) -> None:
-        """Read what changed since the last time; nothing if nothing did."""
+        """Read the changes since the last time."""
         extent = unit.workloads.extent()
         if extent == self._extent:
             return
@@ -63,7 +63,7 @@ class Ready:
 
 
 def owner_of(row: Remembered) -> str:
-    """Under which name the index has a workload: its database's, or that of all that was imported."""
+    """The name under which the index has a workload: its database's, or the common one of all imported data."""
     return row.database_id or IMPORTED
 
 

@@ -120,9 +120,10 @@ def imported(unit: UnitOfWork, history: History, engine: str, name: str) -> tupl
 
 
 def merge(unit: UnitOfWork, id_: str, database_id: str) -> str | None:
-    """Keep a workload and another one of its database as one, where both say the same; the id that stays, if so.
+    """Merge a workload with another one of its database if both give the same lessons. Returns the id that stays, if
+    they were merged.
 
-    The one that was made of more observations stays, of equals the newer.
+    The one with more observations stays; of equals, the newer.
     """
     rows = {r.id: r for r in unit.workloads.siblings(database_id) if r.teaches}
     this = rows.pop(id_, None)

@@ -1,4 +1,4 @@
-"""Which past workloads resemble one of them, by the rule by which a recommendation chooses those that it uses."""
+"""The past workloads that resemble a given one, by the rule by which a recommendation chooses its workloads."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lutra_service.db.store import UnitOfWork
 
 
 def nearest(unit: UnitOfWork, id_: str, count: int, options: Options) -> list[tuple[Workload, Likeness]]:
-    """The `count` most alike of all that teach, the most alike first. Raises NotFound.
+    """The `count` most similar of all with lessons, the most similar first. Raises NotFound.
 
-    Whether a database may learn from another one is not asked: this is what the fleet looks like.
+    The policies for learning from other databases are ignored: this shows the whole fleet.
     """
     row = unit.workloads.get(id_)
     asked = Question.of(history_from_dict(row.history), row.engine)

@@ -35,7 +35,7 @@ class Audit(Repository[AuditEntry]):
         return self.page(*where, limit=limit, after=after, newest_first=True)
 
     def delete_audit(self, before: datetime) -> int:
-        """A batch of the entries from before that moment; how many went."""
+        """Delete a batch of the entries from before that moment. Returns their number."""
         c = self.table.c
         old = select(c.id).where(c.at < before).order_by(c.at).limit(BATCH)
         return cast("CursorResult[Any]", self._db.execute(delete(self.table).where(c.id.in_(old)))).rowcount

@@ -1,4 +1,4 @@
-"""Reports that arrive together: read about and written with a few statements for all of them."""
+"""Reports that arrive together: checked and written with a few statements for all of them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Bulk:
         return {(id_, hash_): Kept(since, dict(unreadable or {})) for id_, hash_, since, unreadable in rows}
 
     def settings(self, keys: Sequence[Key]) -> dict[Key, str]:
-        """The settings themselves as JSON text, and maybe others of these databases."""
+        """The settings themselves as JSON text, possibly with others of these databases."""
         if not keys:
             return {}
         rows = self._db.execute(_TEXTS, _lists(keys))

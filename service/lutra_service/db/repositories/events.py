@@ -45,7 +45,7 @@ class Findings(Repository[Finding]):
     noun = "finding"
 
     def newest(self, database_id: str) -> dict[str, Finding]:
-        """By name, the last time that each showed."""
+        """The last time that each finding was present, by name."""
         c = self.table.c
         last = select(func.max(c.id)).where(c.database_id == database_id).group_by(c.name)
         return {f.name: f for f in self._many(select(self.table).where(c.id.in_(last)))}

@@ -1,6 +1,6 @@
-"""How much each database adds to what is stored: counted as rows are added, written down with the transaction.
+"""The amount that each database adds to the stored data: counted as rows are added, stored with the transaction.
 
-A database has a store of bytes that runs full as rows come and empties steadily, a day's worth in a day.
+A database has a budget of bytes that rows use up and that recovers steadily, a day's worth in a day.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Ledger:
         self._found: dict[str, int] = {}
 
     def add(self, database_id: str, record: Mapping[str, Any], reserve: int = 0) -> None:
-        """Count a row: its documents, and `reserve` for what is written into it later."""
+        """Count a row: its documents, and `reserve` for later additions to it."""
         self._added[database_id] += ROW_BYTES + reserve + size(record)
 
     def seconds_until_room(self, database_id: str) -> int:
@@ -50,11 +50,11 @@ class Ledger:
         return 0 if over < 0 else math.floor(over / self._daily * DAY.total_seconds()) + 1
 
     def hold(self, database_id: str, filled_bytes: int, filled_at: datetime | None) -> None:
-        """Take over what was read of a database whose row this transaction holds."""
+        """Use the stored quota of a database whose row this transaction holds."""
         self._found[database_id] = self._left(filled_bytes, filled_at)
 
     def settle(self) -> None:
-        """Write down what was added."""
+        """Store the additions."""
         if self._added:
             filled = [
                 {"database": id_, "bytes": self._filled(id_) + added, "at": self._now}

@@ -66,8 +66,9 @@ class ModelJobs(Repository[ModelJob]):
         return ended
 
     def compared(self, model_id: str) -> list[tuple[str | None, dict[str, Any], dict[str, Any], dict[str, Any]]]:
-        """The newest predictions in the shadow that were then measured: by session, those, what served predicted and
-        the readings."""
+        """The newest predictions in the shadow that were then measured: by session, with the serving version's
+        predictions and the readings.
+        """
         c, r = self.table.c, RecommendationRow.__table__.c
         found = (
             select(r.session_id, c.predictions, r.predictions, r.measured)

@@ -27,7 +27,7 @@ _PLAIN = (
 _SERVER = (_DATABASES.c.engine, _DATABASES.c.engine_version, sql_cast(_DATABASES.c.host, Text).label("host"))
 _TEXTS = tuple(sql_cast(_C[name], Text).label(name) for name in ("configuration", "metrics", "context"))
 _KNOWN = and_(_C.configuration.is_not(None), or_(_C.window_end.is_not(None), _C.failure.is_not(None)))
-"""A window, or a failure, under settings that are known."""
+"""A window, or a failure, under known settings."""
 
 
 class Observations:
@@ -41,7 +41,7 @@ class Observations:
     def some(self, wanted: Selection, after: int, until: int, limit: int, most_bytes: int) -> list[Observed]:
         """Up to `limit` of those that are `wanted`, numbered above `after` and up to `until`, in order.
 
-        No more are read once their documents take `most_bytes`.
+        Reading stops once their documents take `most_bytes`.
         """
         asked = _asked(wanted).where(_C.id > after, _C.id <= until).order_by(_C.id).limit(limit)
         found: list[Observed] = []

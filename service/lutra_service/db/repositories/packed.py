@@ -1,4 +1,4 @@
-"""Large documents, packed: a history says the same names over and over, and takes a tenth of its room so."""
+"""Large documents, packed: a history repeats the same names, and takes a tenth of its room like this."""
 
 from __future__ import annotations
 

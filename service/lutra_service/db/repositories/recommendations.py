@@ -81,8 +81,9 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(*where).order_by(c.id))
 
     def leaned(self, session_id: str) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-        """Of a session's measured recommendations that leaned on past workloads, in order: what was predicted, what
-        would have been without them, and what was measured."""
+        """For a session's measured recommendations with past workloads, in order: the prediction, the prediction
+        without them, and the reading.
+        """
         c = self.table.c
         where = (c.session_id == session_id, c.leaned.is_not(None), c.measured.is_not(None))
         found = self._db.execute(select(c.predictions, c.leaned, c.measured).where(*where).order_by(c.id))
@@ -146,7 +147,7 @@ class Recommendations(Repository[Recommendation]):
     ) -> None:
         """Lead it to state `to`: the only way in which its state changes. `parts` are written with it.
 
-        Raises IllegalTransition if its state does not lead there, and RowMoved if that is its state no longer.
+        Raises IllegalTransition if its state does not lead there, and RowMoved if its state has changed.
         """
         state, now = advance_recommendation(row.state, to), self._news.now
         if state == State.REVERTED:
@@ -181,7 +182,7 @@ class Recommendations(Repository[Recommendation]):
         self._news.facts.append(transition)
 
     def to_decide(self) -> dict[str, int]:
-        """By database, how many wait for somebody's decision."""
+        """The number that wait for a decision, by database."""
         c = self.table.c
         asked = select(c.database_id, func.count()).where(c.state == State.PROPOSED).group_by(c.database_id)
         return {str(database): int(count) for database, count in self._db.execute(asked)}
@@ -198,7 +199,7 @@ class Recommendations(Repository[Recommendation]):
 
     @remembered
     def withdrawn(self, database_id: str) -> list[Recommendation]:
-        """Those that an agent had been given when they were withdrawn."""
+        """The recommendations that an agent had received when they were withdrawn."""
         c = self.table.c
         withdrawn = and_(c.database_id == database_id, c.withdrawn_at.is_not(None))
         return self._many(select(self.table).where(withdrawn).order_by(c.id))

@@ -23,7 +23,7 @@ class Databases(Repository[Database]):
     noun = "database"
 
     def add(self, record: Database) -> Database:
-        """Registering costs the database nothing: an operator does it."""
+        """Registration does not count against the quota, because an operator does it."""
         self._forget()
         self._db.execute(insert(self.table).values(self._values(record)))
         self._news.note_new(record)
@@ -41,7 +41,7 @@ class Databases(Repository[Database]):
         return rows[0]
 
     def count(self, id_: str, what: str) -> None:
-        """That it happened once more. The caller holds the database's row."""
+        """Count one more occurrence. The caller holds the database's row."""
         counts = self.get(id_).counts or {}
         self.change(id_, counts={**counts, what: counts.get(what, 0) + 1})
 
@@ -75,13 +75,13 @@ class Databases(Repository[Database]):
 
     @remembered
     def unreadable(self, id_: str, hash_: str | None) -> dict[str, str]:
-        """Setting → why it was left out of those settings."""
+        """Setting → the reason why it was left out of those settings."""
         c = SettingsRow.__table__.c
         found = self._db.execute(select(c.unreadable).where(c.database_id == id_, c.hash == hash_)).scalar()
         return dict(found) if isinstance(found, dict) else {}
 
     def add_settings(self, id_: str, hash_: str, settings: Document, unreadable: Document, now: datetime) -> None:
-        """Once; again where some could not be read, for a newer catalogue may read them."""
+        """Stored once; again if some could not be read, because a newer catalogue may read them."""
         c = SettingsRow.__table__.c
         values: Document = {"settings": settings, "unreadable": unreadable or None}
         if self.settings(id_, hash_) is None:
@@ -103,7 +103,7 @@ class Tokens(Repository[Token]):
     noun = "token"
 
     def by_hashes(self, hashes: Collection[str]) -> dict[str, Token]:
-        """By their digest; revoked and expired ones too."""
+        """The tokens by their digest, including revoked and expired ones."""
         return {token.hash: token for token in self._many(_BY_HASHES, {"hashes": sorted(hashes)})}
 
     def listed(self, database_id: str | None, limit: int, after: str | None) -> list[Token]:

@@ -37,7 +37,7 @@ class Reports(Repository[StoredReport]):
         return {k: v for k, v in record.__dict__.items() if k != "id"}
 
     def is_stored(self, database_id: str, agent: str, epoch: str, sequence: int) -> bool:
-        """Itself, or merged into a later one: an agent sends them in order."""
+        """The report itself, or the later one into which it was merged: an agent sends them in order."""
         numbered = {"database": database_id, "agent": agent, "epoch": epoch, "sequence": sequence}
         return any(self._db.execute(asked, numbered).first() is not None for asked in (_ITSELF, _MERGED))
 
@@ -50,7 +50,7 @@ class Reports(Repository[StoredReport]):
         self._update(self.table.c.id == id_, **values)
 
     def last_word(self, database_id: str, agent: str, epoch: str) -> datetime | None:
-        """When the newest report of this agent came."""
+        """The time of this agent's newest report."""
         c = self.table.c
         of_agent = (c.database_id == database_id, c.agent == agent, c.epoch == epoch)
         newest = select(c.received_at).where(*of_agent).order_by(c.sequence.desc()).limit(1)

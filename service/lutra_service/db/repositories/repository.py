@@ -30,7 +30,9 @@ REMEMBERED = "lutra_remembered"
 def remembered(
     read: Callable[Concatenate[Self, Asked], Answered],
 ) -> Callable[Concatenate[Self, Asked], Answered]:
-    """Decorate a method that reads: a transaction asks the same once, until it writes to the table or takes a lock."""
+    """Decorate a reading method: a transaction runs the same query once, until it writes to the table or takes
+    a lock.
+    """
 
     @wraps(read)
     def once(self: Self, /, *args: Asked.args, **more: Asked.kwargs) -> Answered:
@@ -44,7 +46,7 @@ def remembered(
 
 
 class RowMoved(LutraError):
-    """A row is no longer in the state that it was read in."""
+    """A row is no longer in the state in which it was read."""
 
     code = "conflict"
 
@@ -54,7 +56,7 @@ class Repository(Generic[R]):
     record: type[R]
     noun: ClassVar[str] = "row"
     reserve: ClassVar[int] = 0
-    """The bytes that an added row counts beside its documents, if later updates fill it."""
+    """The bytes that an added row counts in addition to its documents, if later updates fill it."""
 
     def __init__(self, db: Session, news: News, ledger: Ledger | None = None) -> None:
         """With a `ledger`, what is added counts against the quota of the record's database."""
@@ -112,7 +114,7 @@ class Repository(Generic[R]):
         return changed
 
     def page(self, *where: Condition, limit: int, after: str | None = None, newest_first: bool = False) -> list[R]:
-        """Up to `limit` records in the order of their ids, which is that of their making."""
+        """Up to `limit` records in the order of their ids, which is the order of their creation."""
         ids = self.table.c.id
         statement = select(self.table).where(*where).order_by(ids.desc() if newest_first else ids).limit(limit)
         if after is not None:

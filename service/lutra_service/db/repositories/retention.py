@@ -32,7 +32,7 @@ from lutra_service.db.schema.tables import (
 
 BATCH = 500
 Group = Mapping[str, Any]
-"""Values of GROUPED: the windows that have them in common say one thing, over and over."""
+"""Values of GROUPED: windows that have them in common carry the same information."""
 
 _DATABASES = DatabaseRow.__table__.c
 _REPORTS = ReportRow.__table__.c
@@ -60,7 +60,7 @@ _SILENT = and_(_REPORTS.window_end.is_(None), _REPORTS.failure.is_(None))
 
 
 class RetentionRepository:
-    """`before` is a moment: what came to the service earlier is old."""
+    """`before` is a moment: rows that arrived earlier are old."""
 
     def __init__(self, db: Session) -> None:
         self._db = db
@@ -94,7 +94,9 @@ class RetentionRepository:
         return self.delete_reports(self._surplus(old, _REPORTS.received_at, keep))
 
     def delete_settings(self, before: datetime) -> int:
-        """Those that are not a database's current ones: an agent that goes back to them is asked for them."""
+        """The settings that are not a database's current ones: an agent that returns to them is asked for them
+        again.
+        """
         current = select(_DATABASES.settings_hash).where(_DATABASES.id == _SETTINGS.database_id).scalar_subquery()
         gone = and_(_SETTINGS.first_seen_at < before, _SETTINGS.hash.is_distinct_from(current))
         return self._deleted(delete(SettingsRow).where(gone))
@@ -131,7 +133,7 @@ class RetentionRepository:
         return self._delete(c.id, self._found(gone))
 
     def delete_requests(self, before: datetime) -> int:
-        """A batch of the old requests: from then on these recommendations cannot be computed again."""
+        """A batch of the old requests: after that, these recommendations cannot be recomputed."""
         asked = select(_RECOMMENDATIONS.id).where(
             _RECOMMENDATIONS.state != State.COMPUTING, _RECOMMENDATIONS.created_at < before
         )
@@ -139,7 +141,7 @@ class RetentionRepository:
         return self._delete(ids, self._found(select(ids).where(ids.in_(asked)).limit(BATCH)))
 
     def delete_surplus_recommendations(self, database_id: str, before: datetime, keep: int) -> int:
-        """A batch of those that ended and are not among the newest `keep` of them, with what was measured under them.
+        """A batch of those that ended and are not among the newest `keep` of them, with their measurements.
 
         Those of an open session stay.
         """
@@ -171,8 +173,8 @@ class RetentionRepository:
         )
 
     def delete_database(self, database_id: str) -> int:
-        """All that belongs to it; how many rows. Models on which other databases' stored requests build lose its name
-        alone: they go with those.
+        """Delete everything that belongs to it. Returns the number of rows. Models that other databases' stored
+        requests use only lose its name; they are deleted with those requests.
         """
         asked = select(_RECOMMENDATIONS.id).where(_RECOMMENDATIONS.database_id == database_id)
         requests, jobs = (row.__table__.c.recommendation_id for row in (RequestRow, ModelJobRow))

@@ -33,7 +33,7 @@ class Sessions(Repository[Session]):
         return self.page(self.table.c.database_id == database_id, limit=limit, after=after, newest_first=True)
 
     def measured(self, least: int, limit: int) -> list[str]:
-        """The newest sessions of all databases with at least that many measured recommendations, newest first."""
+        """The newest sessions of all databases with at least this number of measured recommendations, newest first."""
         c = RecommendationRow.__table__.c
         enough = (
             select(c.session_id)
@@ -53,7 +53,7 @@ class Sessions(Repository[Session]):
     def step(self, session: Session, to: SessionState, by: str, why: str = "", **values: Any) -> None:
         """Lead `session` to state `to`: the only way in which its state changes. `why` becomes its message.
 
-        Raises IllegalTransition if its state does not lead there, and RowMoved if that is its state no longer.
+        Raises IllegalTransition if its state does not lead there, and RowMoved if its state has changed.
         """
         state = advance_session(session.state, to)
         told = why[:LONGEST_MESSAGE]

@@ -1,4 +1,4 @@
-"""The repository of past workloads: what the memory looks at, and who may."""
+"""The repository of past workloads: the memory's data, and their visibility."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Workloads(Repository[Workload]):
         return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
 
     def history_of_session(self, session_id: str) -> Document | None:
-        """The history that what it taught was fitted to; None if it taught nothing yet."""
+        """The history from which its lessons were fitted; None if there are none yet."""
         found = self._db.execute(select(_C.history).where(_C.session_id == session_id)).scalar()
         return None if found is None else unpack(found)
 
@@ -94,17 +94,17 @@ class Workloads(Repository[Workload]):
         return set(self._db.execute(enough).scalars())
 
     def extent(self) -> tuple[int, datetime | None]:
-        """How many there are, and when one changed last: where both are as they were, nothing changed."""
+        """Their number, and the time of the last change: if both are the same as before, nothing changed."""
         row = self._db.execute(select(func.count(), func.max(_C.changed_at))).one()
         return int(row[0]), row[1]
 
     def changes(self, since: datetime | None) -> list[tuple[str, datetime]]:
-        """Ids of those that changed since a moment, each with when; of all without one."""
+        """Ids of those that changed since a moment, each with its time; all without a moment."""
         asked = select(_C.id, _C.changed_at)
         return [(r[0], r[1]) for r in self._db.execute(asked if since is None else asked.where(_C.changed_at >= since))]
 
     def look(self, ids: Sequence[str]) -> list[Remembered]:
-        """Without what they taught."""
+        """The workloads without their lessons."""
         return self._looked(select(*LOOKED_AT).where(_C.id.in_(ids)))
 
     def read(self, ids: Sequence[str]) -> list[Remembered]:
@@ -125,7 +125,7 @@ class Workloads(Repository[Workload]):
         return {found.id: found for found in self._many(asked)}
 
     def learn(self, id_: str, now: datetime, only: str | None = None, **values: Any) -> bool:
-        """Change what is known of a workload, and with it what every index of it says; whether it was there.
+        """Change a workload's data, and so every index of it. Returns whether it exists.
 
         With `only`, where its content still has this key.
         """

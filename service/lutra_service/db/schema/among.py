@@ -1,4 +1,4 @@
-"""A column among the values of a list that a statement is given: one text of the statement, however long the list."""
+"""A column among the values of a list parameter: one text of the statement, however long the list is."""
 
 from __future__ import annotations
 

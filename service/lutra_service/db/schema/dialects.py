@@ -4,7 +4,7 @@ from __future__ import annotations
 
 DIALECTS = ("sqlite", "postgresql")
 URLS = "sqlite:/// or postgresql://"
-"""The same, as a URL begins."""
+"""The same, as beginnings of URLs."""
 BYTES = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
     "postgresql": "SELECT pg_database_size(current_database())",

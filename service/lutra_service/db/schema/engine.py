@@ -20,17 +20,17 @@ IMMEDIATE = "lutra_immediate"
 give a transaction up halfway because another one wrote in between."""
 
 CONNECT_S = "10"
-"""So long a server may take to let somebody in, where the URL names no `connect_timeout`."""
+"""The time that a server may take for a login, if the URL does not name a `connect_timeout`."""
 
 PRIVATE = 0o600
-"""The file holds digests of tokens, and what an operator allows."""
+"""The file contains digests of tokens, and operators' policies."""
 
 # synchronous=FULL: a report that was acknowledged survives a power cut.
 _PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 
 
 class UnusableUrl(ArgumentError):
-    """A URL of no database that the service can use. Its message holds nothing of the URL but its scheme."""
+    """A URL of a database that the service cannot use. Its message contains only the scheme of the URL."""
 
 
 def make_engine(url: str) -> Engine:
@@ -62,7 +62,7 @@ def file_of(url: str) -> Path | None:
 
 
 def tighten(file: Path) -> None:
-    """Let nobody else read a database whose file others could read, such as a restored backup."""
+    """Make a database's file private if others could read it, such as a restored backup."""
     for path in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
         with suppress(OSError):
             path.chmod(PRIVATE)

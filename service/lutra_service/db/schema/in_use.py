@@ -18,9 +18,9 @@ RETRY_S = 0.2
 
 @contextmanager
 def one_at_a_time(engine: Engine) -> Iterator[None]:
-    """Of several programs one goes on, and the others wait.
+    """Of several programs, one continues, and the others wait.
 
-    They ask again and again: a statement that waits for a lock would hold up an index that is made concurrently.
+    They poll, because a statement that waits for a lock would hold up the concurrent creation of an index.
     """
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         while not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": MIGRATING}).scalar():

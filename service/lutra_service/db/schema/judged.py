@@ -16,9 +16,9 @@ _PARTS = tuple(f.name for f in fields(Judgement))
 
 @dataclass(frozen=True)
 class Judged:
-    """`found` in a `sentence`, and what may be done about it. `together` is the same of all changes of its session.
+    """`found` in a `sentence`, and the possible next step. `together` is the same of all changes of its session.
 
-    `lost_at` is since when the change, or all of them together, are known to be a loss.
+    `lost_at` is the time since which the change, or all of them together, are known to be a loss.
     """
 
     found: Judgement

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class News:
-    """Of one transaction, at the moment `now`."""
+    """The news of one transaction, at the moment `now`."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -15,9 +15,9 @@ class News:
         self.changed: set[str] = set()
 
     def note(self, *ids: object) -> None:
-        """That these rows changed."""
+        """Record that these rows changed."""
         self.changed.update(i for i in ids if isinstance(i, str))
 
     def note_new(self, record: object) -> None:
-        """That this row is new, which changes what it belongs to."""
+        """Record that this row is new, which changes its parent."""
         self.note(*(getattr(record, name, None) for name in ("id", "database_id", "session_id")))

@@ -17,13 +17,13 @@ OutcomeState = Literal["applied", "confirmed", "refused", "failed", "reverted"]
 
 @dataclass(frozen=True)
 class ChangeOutcome:
-    """`document` is stored and shown as it is; what the service goes by is read here and nowhere else."""
+    """`document` is stored and shown unchanged; only this module reads the parts that the service uses."""
 
     document: Document
 
     @classmethod
     def told(cls, outcome: Outcome) -> ChangeOutcome:
-        """The agent's own words."""
+        """The agent's own message."""
         return cls(outcome.model_dump(mode="json"))
 
     @classmethod
@@ -37,7 +37,7 @@ class ChangeOutcome:
         return cls({"state": "reverted", "message": "", "at": at.isoformat()})
 
     def undone_by(self, who: str) -> ChangeOutcome:
-        """The same; and who undid the change: a guard, an agent, somebody by a token or on the host."""
+        """The same, with the actor of the undo: a guard, an agent, or somebody with a token or on the host."""
         return ChangeOutcome({**self.document, "undone_by": who})
 
     def on(self, epoch: str, server: Identity | None) -> ChangeOutcome:
@@ -48,7 +48,7 @@ class ChangeOutcome:
         return ChangeOutcome({**self.document, "confirmed_at": at.isoformat()})
 
     def reverted(self, outcome: Outcome, events: Sequence[Document]) -> ChangeOutcome:
-        """The agent took the change back, for these events where guards had fired."""
+        """The agent undid the change, because of these events if guards had fired."""
         seen = {"events": list(events)} if events else {}
         return ChangeOutcome({**self.document, **outcome.model_dump(mode="json"), **seen})
 
@@ -64,18 +64,18 @@ class ChangeOutcome:
 
     @property
     def is_provisional(self) -> bool:
-        """Whether its agent may still undo it by itself because nothing confirms it."""
+        """Whether its agent may still undo it by itself because it is not confirmed."""
         return self.document.get("confirm_by") is not None and self.confirmed_at is None
 
     @property
     def confirmed_at(self) -> datetime | None:
-        """When its agent confirmed the change."""
+        """The time at which its agent confirmed the change."""
         told: str | None = self.document.get("confirmed_at")
         return None if told is None else datetime.fromisoformat(told)
 
     @property
     def reverted_on_host(self) -> bool:
-        """Whether an operator undid it there: an undo of the agent's own has a code."""
+        """Whether an operator undid it there: an undo by the agent itself has a code."""
         return self.state == "reverted" and self.document.get("code") is None
 
     @property
@@ -92,7 +92,7 @@ class ChangeOutcome:
 
     @property
     def server(self) -> Identity | None:
-        """The server that it was applied on."""
+        """The server on which it was applied."""
         server = self.document.get("server")
         return Identity(**server) if server else None
 

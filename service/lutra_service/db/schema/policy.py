@@ -17,7 +17,7 @@ DEFAULT_PAST: Past = "label"
 
 
 def settings_policy(document: Mapping[str, Any]) -> Policy:
-    """The part that is about settings. Raises ValueError for one that is none."""
+    """The part that is about settings. Raises ValueError for an invalid one."""
     return serial.policy_from_dict({name: part for name, part in document.items() if name != SHARED})
 
 

@@ -73,7 +73,7 @@ class Database:
 
     @property
     def past(self) -> Past:
-        """With whom it shares what was learned."""
+        """The databases with which it shares lessons."""
         return past_of(self.policy)
 
     @cached_property
@@ -211,7 +211,7 @@ class StoredReport:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which observations are meant: all that fit every part that is given. `metrics`: only these; empty for all."""
+    """A selection of observations: all that match every given part. `metrics`: only these; empty for all."""
 
     database_id: str | None = None
     session_id: str | None = None

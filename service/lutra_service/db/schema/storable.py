@@ -13,13 +13,13 @@ LARGEST = 2**63
 
 
 class Unstorable(LutraError, DontWrapMixin):
-    """A text or a number that cannot be stored, nor searched."""
+    """A text or a number that can neither be stored nor searched."""
 
     code = "invalid_request"
 
 
 def guard(engine: Engine) -> None:
-    """Look at every value that is bound to a statement."""
+    """Check every value that is bound to a statement."""
     event.listen(engine, "before_cursor_execute", _verify)
 
 

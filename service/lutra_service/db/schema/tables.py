@@ -42,11 +42,11 @@ LEARNED = (
 )
 """Reports that a session can learn from."""
 ALIKE = ("settings_hash", "recommendation_id", "p99_source", "p99_of")
-"""Reports of a session that have these in common say the same."""
+"""Reports of a session that agree in these are equivalent."""
 
 
 def partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    """An index over the rows for which `where` holds; a query has to say the same to use it."""
+    """An index over the rows for which `where` holds; a query has to repeat it to use the index."""
     only: dict[str, Any] = {f"{dialect}_where": text(where) for dialect in DIALECTS}
     return Index(name, *columns, unique=unique, **only)
 
@@ -71,7 +71,7 @@ def _table(name: str, record: type, *items: SchemaItem) -> SqlTable:
 
 
 class DatabaseRow(Table):
-    """A registered database server, with what its agent last said of it.
+    """A registered database server, with its agent's last report.
 
     `guardrails` are the operator's on the service, and `maintenance_windows` the times at which it may restart.
     `filled_bytes` is the used part of the database's daily quota at `filled_at` (see `ledger`). `reporter` is the
@@ -200,7 +200,7 @@ class EventRow(Table):
 
 
 class FindingRow(Table):
-    """A finding that showed on a database without a break: from `since` until `gone_at`, none while it shows.
+    """A finding that was present on a database without a break: from `since` until `gone_at`, null while it is present.
 
     `kind`, `strength` and `sentence` are those of `last_seen`.
     """
@@ -214,8 +214,8 @@ class FindingRow(Table):
 
 
 class AcceptedRow(Table):
-    """A risk that somebody took: a finding of a database, one row each, until it is withdrawn. `kind` is the finding's
-    then.
+    """An accepted risk: a finding of a database, one row each, until it is withdrawn. `kind` is the finding's kind at
+    that time.
     """
 
     __table__ = _table(
@@ -226,7 +226,7 @@ class AcceptedRow(Table):
 class SnapshotRow(Table):
     """A fitted model as plain numbers; predictions over REST are answered from the newest of a database.
 
-    One without a database was trained for the memory (see `WorkloadRow`), and is asked by recommendations alone.
+    One without a database was trained for the memory (see `WorkloadRow`), and is used only by recommendations.
     """
 
     __table__ = _table(

@@ -1,4 +1,4 @@
-"""Steps of recommendations and sessions, as a transaction keeps them until what follows is carried out."""
+"""Steps of recommendations and sessions, as a transaction keeps them until their consequences are executed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lutra_service.db.schema.records import Session
 class Declined:
     """An operator declined a recommendation's changes, or only those of `names`.
 
-    `instead` is the recommendation of the rest, where there is one.
+    `instead` is the recommendation of the rest, if there is one.
     """
 
     how: How
@@ -51,7 +51,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class SessionTransition:
-    """The same of a session."""
+    """The same for a session."""
 
     row: Session
     was: SessionState | None

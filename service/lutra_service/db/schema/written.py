@@ -1,4 +1,4 @@
-"""Documents as JSON text. One that is stored again and again is written out once."""
+"""Documents as JSON text. A document that is stored repeatedly is serialised once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Written:
-    """A document that was written out before; it is stored as this text."""
+    """A document that was serialised before; it is stored as this text."""
 
     text: str
 

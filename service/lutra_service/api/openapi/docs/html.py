@@ -1,4 +1,4 @@
-"""HTML, escaped where it is made: a text becomes markup in `element` alone."""
+"""HTML, escaped where it is created: a text becomes markup in `element` alone."""
 
 from __future__ import annotations
 

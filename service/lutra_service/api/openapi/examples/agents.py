@@ -1,4 +1,4 @@
-"""Examples: what that database's agent sends and is given."""
+"""Examples: the messages of that database's agent, and the answers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Whether settings may be proposed, and applied: checked for a request, a computed answer, an approval, a directive.
 
-Going back is always allowed: to what is active, and to what a database is known to run under.
+A return is always allowed, to the active settings and to those under which the database is known to run.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ LONGEST = 1000
 def remember(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
     """That changes of `row` were declined now. A lab has no operator to obey.
 
-    The first time counts: what was rolled back is not remembered once more as its agent reports that.
+    The first time counts: a rolled-back change is not stored again when its agent reports the rollback.
     """
     how, reason, names = declined.how, declined.reason, declined.names
     known = unit.recommendations.get(row.id)

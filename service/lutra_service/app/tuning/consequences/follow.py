@@ -1,7 +1,7 @@
 """The consequences of a transaction's facts: one table, executed before the commit.
 
 Use cases record facts, and move recommendations and sessions from state to state. All further consequences are in this
-room.
+package.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FOLLOWS: dict[type, tuple[Callable[[UnitOfWork, Any], None], ...]] = {
     facts.Reported: (automatic_undo.undo_withdrawn,),
     facts.NextStep: (advance,),
 }
-"""By kind of fact what is done, in the order in which facts that wait together are taken up."""
+"""The actions by kind of fact, in the order in which waiting facts are processed."""
 PLACES: Mapping[type, int] = {kind: place for place, kind in enumerate(FOLLOWS)}
 
 

@@ -1,4 +1,4 @@
-"""That a session may have a next step to take: once a transaction, whatever made it so."""
+"""The next step of a session: at most once in a transaction, whatever the cause."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Then = Callable[[UnitOfWork, Transition], None]
 
 
 def follow(unit: UnitOfWork, made: Transition) -> None:
-    """Do what the table says for everything that the transition is."""
+    """Execute the table's consequences for every kind of the transition."""
     for is_one, follows in TABLE:
         if is_one(made):
             for then in follows:

@@ -38,7 +38,7 @@ def approve(
     unit: UnitOfWork, id_: str, by: str, names: Collection[str] | None = None, reason: str | None = None
 ) -> Recommendation:
     """Let the agent carry it out. `names` limits it to these settings: a new recommendation, checked again. `reason`
-    says why the others were left out.
+    is the reason for leaving out the others.
 
     Raises Conflict while another recommendation of the database is pending.
     """

@@ -10,7 +10,7 @@ from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 SILENCE = timedelta(hours=1)
-"""An agent that says nothing for so long holds its directive no longer. A restart may take many minutes."""
+"""The silence after which an agent no longer holds its directive. A restart may take many minutes."""
 REPLACED_AFTER = timedelta(minutes=1)
 """The same for an agent of the same name that started again without its state: only one has that name."""
 
@@ -27,7 +27,7 @@ class Holder:
 
 
 def asking(database: Database, named: Holder | None) -> str | None:
-    """Who asks: the agent that is named, else the one whose report is the newest; None before the first report."""
+    """The requesting agent: the named one, otherwise the one with the newest report; None before the first report."""
     return str(named) if named is not None else database.reporter
 
 

@@ -25,10 +25,10 @@ from lutra_service.db.store import UnitOfWork
 
 
 def current(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple[Directive | None, bool]:
-    """None if nothing is approved, where another agent holds it, and where this one would not do it: paused, or in
-    mode observe; and whether this agent was given it before. Without a name it is the agent that reported last.
+    """None if nothing is approved, if another agent holds it, or if this one would not execute it: paused, or in mode
+    observe; and whether this agent was given it before. Without a name it is the agent that reported last.
 
-    A restart waits for its maintenance window, where the mode is restart_in_window.
+    A restart waits for its maintenance window, if the mode is restart_in_window.
     """
     found = _waiting(unit, database, agent)
     if found is None:

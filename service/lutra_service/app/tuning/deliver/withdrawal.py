@@ -1,4 +1,6 @@
-"""Ending what is not applied yet: at once, or, where an agent was given it, once it is known what the agent did."""
+"""The withdrawal of changes that are not applied yet: at once, or if an agent has received one, once its outcome is
+known.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ UNPROPOSED = (State.OBSERVING, State.COMPUTING)
 OPEN = (*UNPROPOSED, State.PROPOSED, State.APPROVED)
 UNDER_WAY = "its agent is carrying it out: it is rolled back once it is applied"
 SETTLED_AFTER = timedelta(minutes=1)
-"""A report that was made so long after a withdrawal and holds no outcome says that the agent did not begin."""
+"""The time after a withdrawal from which a report without an outcome shows that the agent did not begin."""
 NO_ANSWER = "its agent never answered"
 
 
@@ -74,7 +76,7 @@ def settle(unit: UnitOfWork, heard: Heard) -> None:
 
 
 def end_unanswered(unit: UnitOfWork, row: Recommendation) -> None:
-    """Its agent is silent. Where it made the change after all, its outcome counts whenever it comes."""
+    """Its agent is silent. If it made the change after all, its outcome counts whenever it comes."""
     _end(unit, row, {}, NO_ANSWER)
 
 

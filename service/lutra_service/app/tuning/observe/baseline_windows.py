@@ -11,7 +11,7 @@ from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 RECENT = timedelta(hours=6)
-"""A load, its data and its caches are others half a day earlier."""
+"""The load, its data and its caches may have been different half a day earlier."""
 LOOKED_AT = 200
 """Windows: of many that say the same, the newest few count."""
 

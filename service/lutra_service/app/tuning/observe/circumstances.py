@@ -1,5 +1,5 @@
-"""The circumstances of an earlier check of a live database: its load, its settings, its symptoms; and whether they
-still hold.
+"""The circumstances of an earlier check of a live database: its load, its settings, its symptoms; and the check whether
+they still apply.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lutra_service.db.store import UnitOfWork
 
 @dataclass(frozen=True)
 class Circumstances:
-    """`context` is what the agent reports of the load, `offered` the load itself by metric, `strengths` are those of
-    the symptoms by name; None if unknown.
+    """`context` is the load as the agent reports it, `offered` the load itself by metric, `strengths` are those of the
+    symptoms by name; None if unknown.
     """
 
     settings: str

@@ -23,7 +23,7 @@ from lutra_service.db.store import UnitOfWork
 ENOUGH = 12
 """The number of windows at comparable load after a change that make its judgement final."""
 AFTER = 48
-"""Windows after it that are waited for at most."""
+"""The maximum number of windows to wait for after it."""
 BEFORE = 120
 """The newest windows before it, of the settings that were active then."""
 RECENT = timedelta(hours=24)

@@ -13,7 +13,7 @@ from lutra_service.db.store import UnitOfWork
 
 RATES = (QPS.name, TPS.name)
 SATURATED = 0.8
-"""Of the processors, or of the time with a disk access under way: above it a server may be what limits the rate."""
+"""The share of the processors, or of the time with a disk access, above which a server may limit the rate."""
 LATEST = 20
 PROCESSORS = ("host.cpu_user_s_per_s", "host.cpu_system_s_per_s", "host.cpu_iowait_s_per_s", "host.cpu_steal_s_per_s")
 """Seconds of processor time in a second; time that waits for a disk does not count as idle."""

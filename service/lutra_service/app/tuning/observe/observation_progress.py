@@ -1,6 +1,6 @@
-"""Whether the current settings were observed for long enough to propose a change of them.
+"""The check whether the current settings were observed for long enough to propose a change.
 
-Recommendations of findings and rules need no reading of the objective: without readings, a session says why and
+Recommendations of findings and rules need no reading of the objective: without readings, a session gives the reason and
 continues.
 """
 
@@ -17,9 +17,9 @@ from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 WINDOWS = 3
-"""Of the settings that are active, with the objective in them: an agent, too, makes no change after fewer."""
+"""The number of windows of the active settings with the objective; an agent also makes no change after fewer."""
 AT_MOST = 2 * WINDOWS
-"""Windows of these settings that are waited for where only some have the objective, as those of a quiet database."""
+"""The number of windows of these settings to wait for if only some have the objective, as on a quiet database."""
 LATEST = 20
 SAMPLED = ("activity", "log")
 SAMPLES = "activity."
@@ -29,7 +29,7 @@ FEWEST = 100
 
 
 def missing(seen: History) -> int:
-    """How many windows are still to come."""
+    """The number of windows still to come."""
     metric = seen.objective.metric
     here = [o for o in seen.completed if o.configuration == seen.current]
     read = sum(metric in o.metrics for o in here)
@@ -49,7 +49,7 @@ def sentence(seen: History, other_p99: str = "") -> str:
 
 
 def unread(unit: UnitOfWork, session: Session, seen: History) -> str:
-    """Why the objective is not read under the settings that are active; empty if enough windows have it."""
+    """The reason why the objective has no readings under the active settings; empty if enough windows have it."""
     metric = seen.objective.metric
     here = [o for o in seen.completed if o.configuration == seen.current][-LATEST:]
     read = sum(metric in o.metrics for o in here)
@@ -107,7 +107,9 @@ def _seconds(report: StoredReport) -> float:
 
 
 def other_source(unit: UnitOfWork, session: Session) -> str:
-    """That windows have p99 from another source now than the session's, and the way out; empty if they do not."""
+    """The message that windows now have p99 from another source than the session's, with the remedy; empty
+    otherwise.
+    """
     windows = unit.reports.windows(session.database_id, WINDOWS)
     now = next(((r.p99_source, r.p99_of) for r in windows if r.p99_source is not None), None)
     bound = session.p99_source, session.p99_of

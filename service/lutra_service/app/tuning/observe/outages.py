@@ -11,7 +11,7 @@ from lutra_service.db.store import UnitOfWork
 OUTAGE = "Outage: "
 """The prefix of a line about it."""
 NOW_MINUTES = 5.0
-"""An outage is what the windows of so long say: what is over is none."""
+"""The time span of the windows that show an outage: a past one does not count."""
 
 
 def lines(unit: UnitOfWork, at: ServerContext) -> list[str]:

@@ -1,4 +1,4 @@
-"""A session in which no change is worthwhile: it says so, and checks again once something has changed."""
+"""A session in which no change is worthwhile: it reports that, and checks again once something has changed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
     cases: the objective has a reading now and had none; or a change that waited for its maintenance window ended
     without being applied, and no operator rejected it.
 
-    Under a new load it waits for as many windows as say what that is.
+    Under a new load, it waits for enough windows to measure it.
     """
     kept = session.settled or {}
     waited = [unit.recommendations.get(id_) for id_ in kept["for_window"]]

@@ -1,4 +1,4 @@
-"""Why nothing is heard of a database: no agent has reported yet, it is away, or it cannot measure."""
+"""The reason why a database has no new windows: no agent has reported yet, it is away, or it cannot measure."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 LOOKED_AT = 16
-"""Of a database's snapshots the newest few, where the load keeps changing."""
+"""The number of a database's newest snapshots that are kept if the load keeps changing."""
 
 
 def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
@@ -63,7 +63,7 @@ def _predicted(recommendation: Recommendation) -> Document:
 
 
 def newest_of_this_load(unit: UnitOfWork, at: ServerContext) -> str | None:
-    """The id of the newest snapshot whose readings were taken under the load that the agent reported last."""
+    """The id of the newest snapshot whose readings were taken under the last reported load."""
     load = at.database.context or {}
     latest = unit.snapshots.newest_ids(at.database.id, LOOKED_AT)
     return next((id_ for id_ in latest if same_context(load, snapshot(id_, unit).context)), None)
@@ -74,7 +74,7 @@ _KEPT = 32
 
 
 def snapshot(id_: str, unit: UnitOfWork) -> Snapshot:
-    """A snapshot never changes once stored, so the last few that were read are kept ready."""
+    """A snapshot never changes once stored, so the last few that were read are cached."""
     from lutra_models.gp.fitted.snapshot import Snapshot
 
     found = _read.get(id_)

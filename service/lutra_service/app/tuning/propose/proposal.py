@@ -1,4 +1,4 @@
-"""A recommendation that needs no computing, stored as it is proposed."""
+"""A recommendation that needs no computation, stored as proposed."""
 
 from __future__ import annotations
 

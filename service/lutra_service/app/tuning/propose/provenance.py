@@ -1,4 +1,4 @@
-"""Which past workloads a recommendation uses, and what it would be without them, for people."""
+"""The past workloads that a recommendation uses, and the alternative without them, for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.store import UnitOfWork
 
 SHOWN = 5
-"""Settings that the sentence names."""
+"""The maximum number of settings that the sentence names."""
 
 
 def leans_on(unit: UnitOfWork, row: Recommendation) -> Document | None:

@@ -69,7 +69,7 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None, by: str =
 
 
 def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
-    """Compute what waited for windows, once there are enough of them."""
+    """Compute the recommendations that waited for windows, once there are enough."""
     for row in unit.recommendations.of_kind(session.id, (Kind.SEARCH,), (State.OBSERVING,)):
         at = context_of(unit, database, session)
         if observation_progress.missing(histories.measured(unit, at, session)) == 0:
@@ -215,7 +215,7 @@ def _left_to_explore(unit: UnitOfWork, session: Session) -> int:
 def manual(
     unit: UnitOfWork, database: Database, settings: Mapping[str, Any], session: Session | None, by: str
 ) -> Recommendation:
-    """An operator's own settings merged with the current ones: the same checks, and a prediction where there is one."""
+    """An operator's own settings merged with the current ones: the same checks, and a prediction if there is one."""
     at = context_of(unit, database, session)
     configuration = admitted(unit, at, at.parse(settings))
     return propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session, by=by)

@@ -1,4 +1,4 @@
-"""What-if: the p99 and QPS of given settings. A question: nothing is stored or refused."""
+"""What-if: the p99 and QPS of given settings. It only predicts: nothing is stored or refused."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NotKnown:
-    """A change of which no model knows what it does, and what the catalogue says of it.
+    """A change whose effect no model knows, with its description from the catalogue.
 
-    `memory_bytes` is what this change alone adds to the memory sum.
+    `memory_bytes` is the contribution of this change alone to the memory sum.
     """
 
     setting: str
@@ -43,7 +43,7 @@ class NotKnown:
 
 @dataclass(frozen=True)
 class ForLoad:
-    """The offered load of a prediction, and between which it was measured."""
+    """The offered load of a prediction, and the range in which it was measured."""
 
     rate_of: str
     rate: float
@@ -53,7 +53,7 @@ class ForLoad:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A prediction, and what it rests on. `not_known` are the changes that it is not about."""
+    """A prediction, and its basis. `not_known` are the changes that it does not cover."""
 
     configuration: Configuration
     predictions: dict[str, Prediction]
@@ -76,7 +76,8 @@ def what_if(
     level: float = LEVEL,
     rate: float | None = None,
 ) -> WhatIf:
-    """`settings` (texts with units, or numbers) merged with the current ones. A question: nothing is stored or refused.
+    """`settings` (texts with units, or numbers) merged with the current ones. It only predicts: nothing is stored or
+    refused.
 
     It is for the current load, or on a live database for a `rate` that clients offer. Raises NotEnoughObservations
     before the first fit at the current load, InvalidConfiguration for an invalid value, and InvalidRequest for a rate

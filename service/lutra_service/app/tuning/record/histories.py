@@ -21,7 +21,7 @@ from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 WINDOWS_PER_CONFIGURATION = 20
-"""Of one configuration's many windows the newest few say what there is to say."""
+"""The number of windows of one configuration that are used: the newest few are enough."""
 
 
 def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
@@ -147,7 +147,7 @@ def observations(unit: UnitOfWork, session: Session, space: KnobSpace) -> list[O
 
 
 def observation(report: StoredReport, session: Session, space: KnobSpace) -> Observation | None:
-    """A report as an observation; None if it says nothing of a configuration over this space."""
+    """A report as an observation; None if it has no configuration over this space."""
     context = {n: v for n, v in (report.context or {}).items() if CIRCUMSTANCE + n not in space} or None
     covariates = {CIRCUMSTANCE + n: v for n, v in (report.context or {}).items() if CIRCUMSTANCE + n in space}
     known = {**(report.configuration or {}), **covariates}

@@ -21,7 +21,7 @@ def failure(recommendation: Recommendation) -> str | None:
 
 
 def exhausted(session: Session, rows: Iterable[Recommendation]) -> str | None:
-    """Why its session has nothing left to try, where the newest search came to that; None if it did not."""
+    """The reason why its session has nothing left to try, if the newest search found that; otherwise None."""
     searched = [r for r in since_rebase(session, rows) if r.kind == Kind.SEARCH]
     ended = searched[-1].failure if searched and searched[-1].state == State.FAILED else None
     return ended.message if ended is not None and ended.code is ComputeCode.SPACE_EXHAUSTED else None
@@ -37,7 +37,7 @@ def changed_from(session: Session, rows: Iterable[Recommendation]) -> dict[str, 
 
 
 def is_trial(recommendation: Recommendation) -> bool:
-    """One of its session's search, or the part of such a one that was approved instead of the whole."""
+    """A recommendation of its session's search, or the part of one that was approved instead of the whole."""
     return recommendation.kind == Kind.SEARCH or (
         recommendation.kind == Kind.SUBSET and recommendation.trial is not None
     )
@@ -60,12 +60,12 @@ def spent_s(recommendation: Recommendation) -> float | None:
 
 
 def is_of_the_configuration(refused: Recommendation) -> bool:
-    """Whether it was refused for what it asks for."""
+    """Whether it was refused because of its settings."""
     return refused.failure is not None and refused.failure.code.is_of_the_configuration
 
 
 def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recommendation]:
-    """Those that say something of the server that the session is for now."""
+    """The recommendations about the session's current server."""
     return [r for r in rows if session.is_about(r)]
 
 
@@ -75,7 +75,7 @@ def numbers(row: Recommendation) -> dict[str, float]:
 
 
 def is_baseline(session: Session, configuration: Mapping[str, Any]) -> bool:
-    """Whether it is what was active when the session began. Of a setting that was not kept then, nothing is known."""
+    """Whether it is the configuration at the start of the session. Settings that were not stored then are unknown."""
     began = session.baseline
     return began is not None and all(n in began and began[n] == value for n, value in configuration.items())
 

@@ -20,12 +20,12 @@ from lutra_service.db.schema.records import Session
 from lutra_service.db.store import UnitOfWork
 
 FAILURES_OF_THE_BASELINE = 2
-"""So often nothing is read of the baseline until it is measured no more; of another finalist once."""
+"""The number of failed measurements after which the baseline is no longer measured; one for other finalists."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """`named` is the recommendation in which the model named its best; the others were made to measure finalists."""
+    """`named` is the recommendation with the model's choice; the others were made to measure finalists."""
 
     session: Session
     named: Recommendation
@@ -80,7 +80,9 @@ class Verification:
 
 
 def of_session(unit: UnitOfWork, session: Session, rows: Sequence[Recommendation]) -> Verification | None:
-    """From the session's recommendations, where one has named the best. `rows` may lack what is only shown."""
+    """The verification from the session's recommendations, if one has named the best. `rows` may lack data that are
+    only shown.
+    """
     own = trial_record.since_rebase(session, rows)
     verified = [r for r in own if r.kind == Kind.VERIFICATION and r.proposal is not None]
     named = [r for r in verified if r.parent_id is None]

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def undo_withdrawn(unit: UnitOfWork, reported: Reported) -> None:
-    """One at a time, and each once: what its agent then refuses is left to the operator."""
+    """One at a time, and each once: a refused undo is left to the operator."""
     database = reported.database
     for row in unit.recommendations.withdrawn(database.id):
         if not row.is_active or row.kind == Kind.ROLLBACK:

@@ -36,7 +36,7 @@ def overdue(unit: UnitOfWork) -> list[str]:
 
 
 def end_overdue(unit: UnitOfWork, id_: str) -> None:
-    """End one of those, where it still is one."""
+    """End an overdue recommendation, if it is still overdue."""
     unit.databases.lock(unit.recommendations.get(id_).database_id)
     if id_ not in overdue(unit):
         return

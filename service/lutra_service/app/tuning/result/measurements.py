@@ -24,7 +24,7 @@ WINDOWS_PER_TRIAL = 3
 
 
 def being_watched(unit: UnitOfWork, database: Database, start: datetime) -> Recommendation | None:
-    """Outside a lab: the applied recommendation that a window beginning at `start` says something of."""
+    """Outside a lab: the applied recommendation that a window beginning at `start` measures."""
     for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
         session = unit.sessions.of(applied)
         lab = effective_mode(database, session) == "lab"

@@ -37,7 +37,7 @@ REPLACED = Failure(DecisionCode.SERVER_REPLACED, "another server took over befor
 def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
     """The outcome that an agent reports. A change that it made active is active, whatever was decided meanwhile.
 
-    An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
+    An outcome for another database's directive, or for one that no agent was given, is ignored.
     """
     database, outcome, holder = fact.database, fact.outcome, Holder(fact.agent, fact.epoch)
     recommendation = unit.recommendations.find(outcome.directive)
@@ -157,10 +157,10 @@ def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recomme
 
 
 def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
-    """The change that would stay unconfirmed for good, because its agent continues without its state. Reported once,
-    and marked.
+    """The change that would stay unconfirmed forever, because its agent continues without its state. Reported once, and
+    marked.
 
-    Where it is another server that reports, the change has failed with the one that it was made on.
+    If another server reports, the change has failed with the server on which it was made.
     """
     for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
         told = applied.outcome

@@ -1,4 +1,4 @@
-"""A session is led from one trial to the next, until the best is handed over."""
+"""Leads a session from one trial to the next, until the best is handed over."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEASURED = (Kind.SEARCH, Kind.VERIFICATION)
 
 
 def advance(unit: UnitOfWork, step: NextStep) -> None:
-    """Take the next step of the database's running session, if there is one to take. Safe to call at any time."""
+    """Take the next step of the database's running session, if there is one. Safe to call at any time."""
     database, session = unit.databases.get(step.database_id), unit.sessions.open_one(step.database_id)
     if session is None or session.state not in (SessionState.RUNNING, SessionState.SETTLED):
         return

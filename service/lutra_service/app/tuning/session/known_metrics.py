@@ -27,7 +27,7 @@ def known_metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
 
 
 def unmeasured(unit: UnitOfWork, database: Database, asked: TuningSession) -> frozenset[str]:
-    """The metrics of every load generator that nothing measures on a live database. An idle database shows none."""
+    """The metrics of every load generator that are not measured on a live database. An idle database shows none."""
     if asked.mode == "lab":
         return frozenset()
     windows = [w.metrics for w in unit.reports.windows(database.id, LATEST) if w.metrics]
@@ -38,11 +38,11 @@ def unmeasured(unit: UnitOfWork, database: Database, asked: TuningSession) -> fr
 
 
 def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
-    """Raises InvalidRequest if the session is about a metric that nothing measures, or against its direction, or a load
-    that no driver makes.
+    """Raises InvalidRequest if the session's objective is not measured or has the wrong direction, or if no driver
+    makes its load.
 
-    The usual metrics may be an objective even if nothing reads them yet: the findings' recommendations need none of
-    them, and the session says why there are no readings. A limit without readings could not be enforced.
+    The usual metrics may be an objective even if they have no readings yet: recommendations from findings do not need
+    them, and the session gives the reason. A limit without readings could not be enforced.
     """
     if (wrong := asked.objective.refusal) is not None:
         raise InvalidRequest(f"objective.goal: {wrong}")

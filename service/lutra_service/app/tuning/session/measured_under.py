@@ -1,4 +1,4 @@
-"""Under which loads a configuration was measured, in words: what holds at 16 clients need not hold at 64."""
+"""The loads under which a configuration was measured, in words: a gain at 16 clients may not exist at 64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = 1000
 COUNTS = ("clients", "threads")
 """Keys of a driver's context with the number of clients; the first one present counts."""
 OF_LOADS = "p99_of."
-"""Begins a name for each of several loads in a window's context."""
+"""The prefix of each load's names in a window's context."""
 
 
 def sentence(unit: UnitOfWork, handed_over: Recommendation) -> str | None:

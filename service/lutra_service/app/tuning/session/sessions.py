@@ -1,4 +1,4 @@
-"""Tuning sessions: opened and steered."""
+"""Tuning sessions: opened and controlled."""
 
 from __future__ import annotations
 

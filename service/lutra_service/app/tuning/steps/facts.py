@@ -1,4 +1,4 @@
-"""What is found out, each by itself and in no order: `app.consequences` knows what follows from it, and when."""
+"""Facts, each by itself and without an order: `app.consequences` defines their consequences and their order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SettingsSeen:
 
 @dataclass(frozen=True)
 class Measured:
-    """A window under a recommendation, or why there is none."""
+    """A window under a recommendation, or the reason why there is none."""
 
     recommendation_id: str
     report: Report
@@ -51,14 +51,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class WindowSeen:
-    """The newest window, whatever it was measured under."""
+    """The newest window, regardless of its settings."""
 
     database: Database
 
 
 @dataclass(frozen=True)
 class Heard:
-    """An agent is there: its newest report, with the configuration where that is known."""
+    """An agent reported: its newest report, with the configuration if it is known."""
 
     database: Database
     report: Report
@@ -67,14 +67,14 @@ class Heard:
 
 @dataclass(frozen=True)
 class Reported:
-    """A report was taken, the newest or an older one."""
+    """A report was accepted, the newest or an older one."""
 
     database: Database
 
 
 @dataclass(frozen=True)
 class UndoBegun:
-    """The service undoes a change by itself, and its session says so."""
+    """The service undoes a change by itself, and its session reports that."""
 
     session_id: str | None
     message: str

@@ -12,13 +12,13 @@ from lutra_service.db.store import UnitOfWork
 
 
 def pause(unit: UnitOfWork, session: Session | None, why: str) -> None:
-    """Where there is one, and it runs or has settled."""
+    """Only if there is a session that runs or has settled."""
     if session is not None and session.state in (SessionState.RUNNING, SessionState.SETTLED):
         unit.sessions.step(session, SessionState.PAUSED, SERVICE, why)
 
 
 def wake(unit: UnitOfWork, session: Session) -> Session:
-    """Let a settled session run on."""
+    """Let a settled session continue."""
     unit.sessions.step(session, SessionState.RUNNING, SERVICE)
     return unit.sessions.get(session.id)
 
@@ -30,9 +30,7 @@ def say(unit: UnitOfWork, begun: UndoBegun) -> None:
 
 
 def undone(unit: UnitOfWork, row: Recommendation, why: str) -> None:
-    """`row` was undone: where its session had completed, the database is left with something else than that session
-    says.
-    """
+    """`row` was undone: if its session had completed, the database no longer has that session's final configuration."""
     session = unit.sessions.of(row)
     if session is None or session.state != SessionState.COMPLETED or not row.changes:
         return

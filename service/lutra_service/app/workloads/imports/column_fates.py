@@ -10,7 +10,7 @@ from lutra_models.errors import printable
 
 @dataclass(frozen=True)
 class Fates:
-    """The names of settings, circumstances and metrics, by what is made of them; `ignored` says why, by column."""
+    """The names of settings, circumstances and metrics, by what is made of them; `ignored` is the reason, by column."""
 
     learned: tuple[str, ...]
     covariates: tuple[str, ...]
@@ -31,7 +31,7 @@ class Fates:
 
     @property
     def sentence(self) -> str:
-        """In short, for the session."""
+        """A summary, for the session."""
         told = [f"settings learned from: {len(self.learned)}"]
         told += [f"covariates: {', '.join(self.covariates)}"] if self.covariates else []
         told += [f"the same in every row: {len(self.same)}"] if self.same else []

@@ -12,9 +12,9 @@ from lutra_service.common.cells import FORMULA
 
 Kind = Literal["setting", "metric", "context", "bound", "own"]
 TOLD_BY = frozenset({"database", "engine", "received_at", "windows"})
-"""Every observation has them, and hardly any other table."""
+"""Columns that every observation has, and hardly any other table."""
 FACTS = ("engine_version", "memory_bytes", "cores")
-"""Of the database, beside each observation; a window's own context counts before them."""
+"""The database's columns in each observation; a window's own context takes precedence."""
 _STARTS: dict[str, Kind] = {"setting.": "setting", "metric.": "metric", "context.": "context", "bound.": "bound"}
 
 

@@ -12,7 +12,7 @@ from lutra_service.app.workloads.imports.raw import Cell, Place, RawRow, Within,
 
 
 def read(file: Path) -> list[RawRow]:
-    """What is nested as an observation's documents are becomes the columns of the CSV: `setting.…`, `metric.…`
+    """Nested documents of an observation become the columns of the CSV: `setting.…`, `metric.…`
 
     Raises Broken.
     """

@@ -17,7 +17,7 @@ from lutra_service.app.workloads.imports.raw import MOST_TOLD, Broken, Cell, Fau
 
 METRIC = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
 PLAIN_METRICS = ("qps", "tps", "p99_ms")
-"""Columns that are metrics without being named as ones."""
+"""Columns that are metrics although their names do not show it."""
 CIRCUMSTANCES = (
     *("engine_version", "memory_bytes", "cores", "kernel", "allocator", "file_system", "device", "memory_pages"),
     "machine",
@@ -39,15 +39,16 @@ class SettingColumn(_Part):
 
 
 class MetricColumn(_Part):
-    """Another name, and what the numbers are multiplied by."""
+    """Another name, and a factor for the numbers."""
 
     metric: str
     times: float = Field(default=1.0, allow_inf_nan=False)
 
 
 class ColumnMapping(_Part):
-    """A mapping's file. `context`: what was measured under, by column. `failed`: by column, the texts that say that
-    nothing was measured. `*` fits any text."""
+    """A mapping's file. `context`: the circumstances, by column. `failed`: the texts that mean a missing measurement,
+    by column. `*` fits any text.
+    """
 
     settings: dict[str, str | SettingColumn] = {}
     metrics: dict[str, str | MetricColumn] = {}
@@ -58,7 +59,7 @@ class ColumnMapping(_Part):
 
 @dataclass
 class Columns:
-    """By title, what each column is. `ignored` says why nothing is made of it. `is_export` where Lutra wrote them."""
+    """By title, what each column is. `ignored` says why it is not used. `is_export` where Lutra wrote them."""
 
     settings: dict[str, SettingColumn] = field(default_factory=dict)
     metrics: dict[str, MetricColumn] = field(default_factory=dict)
@@ -116,7 +117,7 @@ def columns(mapping: ColumnMapping, rows: Sequence[RawRow], live: LiveSettings, 
 
 
 def told_by(mapping: ColumnMapping, rows: Sequence[RawRow], name: str) -> Cell | None:
-    """What the first row that has it says of a circumstance, such as `cores`; None if no column does."""
+    """The value of a circumstance in the first row that has it, such as `cores`; None if no column does."""
     for title, row in titles_of(rows).items():
         of_export = exported.meaning(title) == ("context", name)
         if mapping.context.get(title) == name or of_export or (title == name and title not in mapping.settings):

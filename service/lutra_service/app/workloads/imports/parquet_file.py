@@ -9,7 +9,7 @@ from lutra_service.app.workloads.imports.raw import MOST_BYTES, Broken, Cell, Pl
 
 
 def read(file: Path) -> list[RawRow]:
-    """A place's line is the number of the row, and its column that of the column.
+    """The line of a place is the number of the row, and its column the number of the column.
 
     Raises Broken, and InvalidRequest if pyarrow is not installed.
     """

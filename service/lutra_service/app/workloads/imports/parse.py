@@ -1,4 +1,4 @@
-"""Rows of cells made observations: what their columns mean is known here, and each value is parsed once."""
+"""Turns rows of cells into observations: the meaning of the columns is known, and each value is parsed once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NOT_MEASURED = ("", "nan", "inf", "-inf", "none", "null")
 def observations(
     rows: Sequence[RawRow], mapping: ColumnMapping, found: Columns, live: LiveSettings, objective: str
 ) -> list[Observation]:
-    """Each row, parsed and trusted. A row without the objective is a failure, but where Lutra wrote it: a window that
-    did not measure it is left out.
+    """Each row, parsed and trusted. A row without the objective is a failure; in a file that Lutra wrote, such a window
+    is left out.
 
     Fields of an export that not every row has are ignored from here on. Raises Broken for all faults at once.
     """
@@ -132,7 +132,7 @@ def _context(row: RawRow, found: Columns, faults: Faults) -> dict[str, Value]:
 
 
 def circumstance(name: str, cell: Cell) -> Value:
-    """A number where it is one; a version stays a text. Raises Broken."""
+    """A number if possible; a version stays a text. Raises Broken."""
     if name == "memory_bytes":
         try:
             return int(parse_number(name, cell.text, "B", True))

@@ -36,8 +36,8 @@ UNKNOWN_CORES = 8.0
 
 
 class Table(ColumnMapping):
-    """One entry of the list: a file, the server that was measured, and its source. Its columns are called as settings
-    are, or mapped as any file's; what the catalogue does not have is left out.
+    """One entry of the list: a file, the server that was measured, and its source. Its columns have the names of
+    settings, or are mapped like those of any file; columns that the catalogue does not have are left out.
     """
 
     file: str = Field(pattern=r"^[A-Za-z0-9_-]+\.csv$")
@@ -57,14 +57,14 @@ class Table(ColumnMapping):
 
 @dataclass(frozen=True)
 class Read:
-    """A table, understood."""
+    """A table with the meaning of its columns."""
 
     table: Table
     history: History
 
 
 def folder() -> Path:
-    """Where the tables are. Raises InvalidRequest if they are not installed."""
+    """The folder of the tables. Raises InvalidRequest if they are not installed."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise InvalidRequest(
@@ -87,7 +87,7 @@ def listed(place: Path) -> list[Table]:
 
 
 def read(place: Path) -> list[Read]:
-    """All of them, before anything is kept. Raises Broken, and what else a table can be refused for."""
+    """All of them, before anything is kept. Raises Broken, and the other errors for which a table can be refused."""
     return [Read(table, _history(place, table)) for table in listed(place)]
 
 
@@ -109,7 +109,7 @@ def keep(unit: UnitOfWork, tables: Sequence[Read]) -> list[lessons.Outcome]:
     """All of them, for every database whose policy lets it learn from others. A table that is already there stays
     unchanged.
 
-    A table that is called as another one of its engine takes its place.
+    A table with the same name as another one of its engine replaces it.
     """
     outcomes: list[lessons.Outcome] = []
     for one in tables:

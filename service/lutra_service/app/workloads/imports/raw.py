@@ -14,11 +14,11 @@ from typing import NoReturn
 from lutra_models.errors import LutraError
 
 MOST_TOLD = 10
-"""Faults of one file that are reported one by one."""
+"""The maximum number of faults of one file that are reported individually."""
 
 
 class Broken(LutraError):
-    """A file that is not what it should be; each fault is a line that begins with the file, the line and the column."""
+    """A faulty file; each fault is a line that begins with the file, the line and the column."""
 
     code = "invalid_request"
 
@@ -41,7 +41,7 @@ class Faults:
                 self._told.append(str(fault))
 
     def settle(self, way_out: str = "") -> None:
-        """Raises Broken if there are any: the first ten, and how many more there are."""
+        """Raises Broken if there are any: the first ten, and the number of further ones."""
         if not self.count:
             return
         more = self.count - len(self._told)
@@ -51,7 +51,9 @@ class Faults:
 
 @dataclass(frozen=True)
 class Place:
-    """`line` and `column` count from 1. In a table of cells the column is the cell's number, else the character's."""
+    """`line` and `column` count from 1. In a table of cells the column is the cell's number, otherwise the
+    character's.
+    """
 
     file: str
     line: int
@@ -87,7 +89,7 @@ class Cell:
 class RawRow:
     """One measured configuration; `failed` is the reason for a missing reading, if the file has one.
 
-    `titles` is where each cell is named, where that is not beside it.
+    `titles` is the place of each cell's name, if that is not next to it.
     """
 
     cells: Mapping[str, Cell]
@@ -100,7 +102,7 @@ class RawRow:
 
 
 MOST_BYTES = 64 << 20
-"""Of a file, unpacked: two thousand rows take a tenth of it."""
+"""The size limit of an unpacked file: two thousand rows take a tenth of it."""
 
 
 def text_of(file: Path) -> str:

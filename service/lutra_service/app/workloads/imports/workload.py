@@ -38,12 +38,14 @@ from lutra_service.db.schema.records import Session, Snapshot, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 MODELLED = 200
-"""Rows that the model is fitted to, spread over what was measured: more take the cube of their number in time."""
+"""The number of rows to which the model is fitted, spread over the readings: the time grows with the cube of the
+number.
+"""
 MOST = 2000
-"""The rows that are kept, as many as the retention keeps recommendations of a database."""
+"""The number of rows that are kept: the number of recommendations that the retention keeps for a database."""
 LEAST = 3
 MOST_OPTIONS = 12
-"""Texts of a circumstance: more name the row, and teach nothing of the next one."""
+"""The maximum number of texts of a circumstance: more of them only name the row, and say nothing about the next one."""
 LEAST_VALUE = -1
 """For a setting whose catalogue does not give the server's range: -1 means automatic, and smaller values do not exist.
 """
@@ -52,7 +54,7 @@ AGENT = "import"
 
 @dataclass(frozen=True)
 class Workload:
-    """Measurements of one kind of server under one load. `source` says where they come from, for people.
+    """Measurements of one kind of server under one load. `source` is their source, for people.
 
     An observation has all of its settings and, as its context, all its known circumstances. A varying setting that may
     move is learned as a setting. A varying setting or circumstance that cannot move here is a covariate of the model.
@@ -122,7 +124,7 @@ class Workload:
 
     @cached_property
     def constant(self) -> dict[str, Value]:
-        """The circumstances that are the same in every row, as the first of them has it."""
+        """The circumstances that are the same in every row, with the value of the first row."""
         return {n: v for n, v in self._contexts[0].items() if _same([c[n] for c in self._contexts])}
 
     @property
@@ -145,7 +147,7 @@ class Workload:
 
     @property
     def server(self) -> Server:
-        """The server as its first row that measured something found it."""
+        """The server as in the first row with a measurement."""
         first = next(o for o in self.observations if o.completed).configuration
         reported = self.live.server.settings
         told = {n: replace(reported[n], value=str(first[n]), persisted=str(first[n])) for n in first}
@@ -153,18 +155,18 @@ class Workload:
 
     @property
     def count(self) -> str:
-        """How much it is, for people."""
+        """Its size, for people."""
         failed = sum(not o.completed for o in self.observations)
         learned = f"{len(self.knobs)} settings and {len(self.covariates)} covariates"
         return f"{len(self.observations):,} observations of {learned}, {failed:,} of them failures"
 
     @property
     def context(self) -> dict[str, Value]:
-        """The circumstances that all of it has in common."""
+        """The circumstances that all rows have in common."""
         return {**self.server.circumstances, **self.load}
 
     def under(self, observation: Observation) -> dict[str, Value]:
-        """An observation's own circumstances, beside those of the whole."""
+        """An observation's own circumstances, in addition to the common ones."""
         fixed = {k.name for k in self.covariates}
         return {n: v for n, v in (observation.context or {}).items() if n in self.load or CIRCUMSTANCE + n in fixed}
 
@@ -172,7 +174,7 @@ class Workload:
 def unread_server(engine: str, version: str, host: Host, names: Iterable[str] | None = None) -> LiveSettings:
     """A server of which only its version and host are known, with every setting that its catalogue has.
 
-    Raises NotFound for an engine without a catalogue, InvalidConfiguration for a version that is none.
+    Raises NotFound for an engine without a catalogue, InvalidConfiguration for an invalid version.
     """
     rows = [row for catalog in of_engine(engine) for row in catalog.rows_for(version)]
     settings = {row.name: _unread(row) for row in rows if names is None or row.name in names}
@@ -197,7 +199,7 @@ def sampled(observations: Sequence[Observation], objective: Objective, most: int
 
 
 def question(workload: Workload) -> Document:
-    """The fit that a worker is asked for."""
+    """The worker's input for the fit."""
     return lessons.request(serial.history_to_dict(history(workload, workload.context)))
 
 
@@ -240,7 +242,7 @@ def _holding(knob: Knob, values: Iterable[Value]) -> Knob:
 
 
 def keep(unit: UnitOfWork, workload: Workload, model: Document, lesson: Document, fates: Fates) -> Session:
-    """Store all of it, or nothing, with the model that was fitted, what it says in short, and what it was made of.
+    """Store all of it, or nothing, with the fitted model, its summary, and its input.
 
     Raises Conflict if the database's name is taken.
     """
