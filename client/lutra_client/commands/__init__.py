@@ -1,1 +1,1 @@
-"""`lutra-advice`: what a DBA types, and how answers read on a terminal."""
+"""`lutra`: the program that people type. Its verbs are loaded by name, and other distributions plug theirs in."""

@@ -17,6 +17,7 @@ from lutra_client.schemas import (
     EpisodeAnswer,
     FailureAnswer,
     PredictionAnswer,
+    PredictionsAnswer,
     ReasonAnswer,
     RecommendationAnswer,
     SessionAnswer,
@@ -73,6 +74,30 @@ def accepted(found: AcceptedAnswer) -> str:
     """Which risk is taken, until when, by whom and why."""
     head = f"{found['kind']} {found['name']}  accepted by {found['accepted_by']} until {_minute(found['until'])}"
     return "\n".join(_paragraph(f"{head}: {found['because']}"))
+
+
+def predictions(found: PredictionsAnswer) -> str:
+    """The answer to a what-if question: changes, their predicted effect, the memory, and the reason for a refusal."""
+    return "\n".join(_what_if(found))
+
+
+def _what_if(found: PredictionsAnswer) -> Iterator[str]:
+    for change in found["changes"]:
+        yield from _change(change, None)
+    if not found["changes"]:
+        yield "these settings are active already"
+    for line in _predictions(found["predictions"]):
+        yield from _paragraph(f"expected: {line}")
+    if not found["predictions"]:
+        yield "no model has seen any of these settings: nothing is predicted"
+    for unknown in found["not_known"]:
+        yield from _paragraph(f"not predicted: {unknown['setting']}: {unknown['meaning']}")
+    memory = found["memory"]
+    yield f"memory: {memory['total_bytes'] / 2**30:.1f} GiB of {memory['limit_bytes'] / 2**30:.1f} GiB"
+    for warning in found["warnings"]:
+        yield from _paragraph(f"warning: {warning}")
+    if found["refusal"] is not None:
+        yield from _paragraph(f"would be refused: {found['refusal']['message']}")
 
 
 def _minute(moment: datetime) -> str:

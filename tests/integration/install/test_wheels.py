@@ -73,7 +73,7 @@ def test_what_is_imported_comes_from_the_wheels(programs: Path, tmp_path: Path) 
 
 def test_an_installed_service_makes_its_schema_and_a_token(programs: Path, tmp_path: Path) -> None:
     run(programs / "lutra", "migrate", folder=tmp_path)
-    token = run(programs / "lutra", "token", "create", "--name", "me", "--scope", "admin", folder=tmp_path)
+    token = run(programs / "lutra", "admin-token", "--name", "me", folder=tmp_path)
     assert token.startswith("lutra_")
 
 

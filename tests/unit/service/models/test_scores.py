@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from lutra_client.commands.program import main
 from lutra_models.gp import playing
-from lutra_service.cli import main
 from lutra_service.commands import scoring
 from lutra_service.workers import worker
 
