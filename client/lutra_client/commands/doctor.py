@@ -140,7 +140,7 @@ def _agent(database: DatabaseAnswer, now: datetime) -> Check:
     name, reported, agent = f"agent of {database['name']}", database["last_report_at"], database["agent"]
     if reported is None or agent is None:
         return Check(name, "it has never reported", "start it on the database's host: `lutra-agent run`")
-    told = f"{agent.get('version', '?')}, reported {span(reported, now)}"
+    told = f"{agent.get('version') or '?'}, reported {span(reported, now)}"
     failing: tuple[tuple[bool, str], ...] = (
         (now - reported > LARGEST_AGE, "see its log on the database's host: `lutra-agent check`, and restart it"),
         (bool(agent.get("problems")), "; ".join(agent.get("problems", ()))),

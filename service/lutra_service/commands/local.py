@@ -31,7 +31,7 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class Record:
-    """The process that was started, kept beside the store. `born` tells it from a later one with the same number, and is
+    """The process that was started, kept beside the store. `born` tells it from a later one with the same number; it is
     empty for a service that has ended. `unit` says whether systemd runs it.
     """
 
