@@ -1,4 +1,4 @@
-"""What every verb of the service has in common: an error that an operator can correct ends with one line."""
+"""The common part of the service's verbs: an error that an operator can correct ends with one line."""
 
 from __future__ import annotations
 

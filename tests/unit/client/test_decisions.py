@@ -221,3 +221,42 @@ def test_where_nothing_could_be_judged_a_script_is_told_so(shop: Live, run: Call
         refused = run("findings", *words)
         assert refused.exit_code == 2, words
         assert "nothing could be judged: " in refused.output
+
+
+def test_a_recommendation_is_watched_from_state_to_state_until_it_ends(
+    shop: Live, advice: Advice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.open()
+    id_ = advice("next").split()[0]
+    advice("approve", "shop")
+    monkeypatch.setattr("lutra_client.commands.look.sleep", lambda _: shop.carry_out(id_))
+    told = advice("watch", id_)
+    assert told.index(f"{id_} approved") < told.index(f"{id_} confirmed") < told.index("work_mem 4MB → 8MB")
+
+
+def test_a_session_is_watched_by_the_name_of_its_database(
+    shop: Live, advice: Advice, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "`lutra sessions open shop`" in run("watch", "shop").output
+    shop.open()
+    stop = f"/v1/sessions/{shop.session_id}/stop"
+    monkeypatch.setattr("lutra_client.commands.look.sleep", lambda _: shop.service.take("POST", stop))
+    told = advice("watch", "shop")
+    assert told.index(f"{shop.session_id} running, 0 of 20") < told.index(f"{shop.session_id} stopped")
+
+
+def test_a_recommendation_is_named_by_its_database(shop: Live, advice: Advice, run: Callable[..., Result]) -> None:
+    assert "no recommendation of shop has changes: ask with `lutra next`" in run("show", "shop").output
+    shop.open()
+    id_ = advice("next").split()[0]
+    assert "no recommendation of shop is applied or confirmed" in run("rollback", "shop").output
+    assert advice("approve", "shop").startswith(id_)
+    assert "no recommendation of shop is proposed" in run("reject", "shop").output
+    shop.carry_out(id_)
+    assert advice("show", "shop").startswith(id_)
+    assert "work_mem 8MB → 4MB" in advice("rollback", "shop")
+
+
+def test_a_setting_without_a_value_is_refused(shop: Live, run: Callable[..., Result]) -> None:
+    told = run("what-if", "shop", "work_mem")
+    assert (told.exit_code, "work_mem is not SETTING=VALUE, such as work_mem=64MB" in told.output) == (2, True)
