@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import click
 from lutra_models.errors import printable
@@ -13,9 +13,10 @@ from lutra_models.maintenance import ago
 
 from lutra_client.client import Client
 from lutra_client.commands.terminal import AsJson, asking, database_id, echo_table, minute, printed, within
-from lutra_client.schemas import AuditAnswer, TokenAnswer
+from lutra_client.schemas import AuditAnswer, NewToken, TokenAnswer
 
 NEWEST = 50
+SCOPES = get_args(get_args(get_type_hints(NewToken)["scopes"])[0])
 Of = click.option("--database", help="Only this database.")
 
 
@@ -37,7 +38,7 @@ def tokens() -> None:
     "scopes",
     multiple=True,
     required=True,
-    type=click.Choice(["agent", "read", "models", "operate", "admin"]),
+    type=click.Choice(SCOPES),
     help="A scope of the token; can be repeated.",
 )
 @click.option("--database", help="Limit the token to this database. An agent's token needs one.")

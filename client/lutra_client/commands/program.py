@@ -5,7 +5,6 @@ Another distribution plugs a verb in as an entry point of the group `lutra.comma
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -43,6 +42,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "up": _service("Start a service on this machine, with everything that it needs."),
         "login": Verb("Use a running service: check a token, and keep it.", "services:login"),
         "contexts": Verb("List the services that you use, and switch between them.", "services:contexts"),
+        "add": Verb("Add a database by its URL, and set its agent up.", brought_by="lutra-agent"),
         "doctor": Verb("Check the service, the token, the clocks and the agents.", "doctor:doctor"),
         "demo": Verb("Tune a scratch server on this machine, start to end.", brought_by="lutra-lab"),
     },
@@ -58,6 +58,7 @@ VERBS: dict[str, dict[str, Verb]] = {
     },
     "Fleet": {
         "databases": Verb("List, retire and delete databases.", "databases:databases"),
+        "remove": Verb("Retire a database, and end its agent here.", brought_by="lutra-agent"),
         "policy": Verb("Show or change what may be tuned.", "databases:policy"),
         "guardrails": Verb("Show or change the limits that undo a change.", "protection:guardrails"),
         "windows": Verb("Show or change the maintenance windows.", "protection:windows"),
@@ -122,15 +123,6 @@ class Program(click.Group):
     def _about(self, context: click.Context, name: str) -> str:
         command = self.get_command(context, name)
         return "" if command is None else command.get_short_help_str()
-
-
-def commands() -> Iterator[tuple[str, click.Command]]:
-    """Every verb that is installed here, loaded."""
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        command = main.get_command(context, name)
-        assert command is not None
-        yield name, command
 
 
 @click.group(cls=Program)

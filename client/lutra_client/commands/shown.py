@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.errors import printable
 from lutra_models.symptoms.listed import lines
 
+from lutra_client.commands.terminal import minute
 from lutra_client.schemas import (
     AcceptedAnswer,
     ChangeAnswer,
@@ -65,14 +65,14 @@ def findings(document: SymptomsAnswer) -> str:
 
 def episode(found: EpisodeAnswer) -> str:
     """Since when it showed, when it went, and what it said last."""
-    ended = "shows" if found["gone_at"] is None else f"gone {_minute(found['gone_at'])}"
-    head = f"{_minute(found['since'])}, {ended}  {found['kind']} {found['name']}: {found['sentence']}"
+    ended = "shows" if found["gone_at"] is None else f"gone {minute(found['gone_at'])}"
+    head = f"{minute(found['since'])}, {ended}  {found['kind']} {found['name']}: {found['sentence']}"
     return "\n".join(_paragraph(head))
 
 
 def accepted(found: AcceptedAnswer) -> str:
     """Which risk is taken, until when, by whom and why."""
-    head = f"{found['kind']} {found['name']}  accepted by {found['accepted_by']} until {_minute(found['until'])}"
+    head = f"{found['kind']} {found['name']}  accepted by {found['accepted_by']} until {minute(found['until'])}"
     return "\n".join(_paragraph(f"{head}: {found['because']}"))
 
 
@@ -100,13 +100,9 @@ def _what_if(found: PredictionsAnswer) -> Iterator[str]:
         yield from _paragraph(f"would be refused: {found['refusal']['message']}")
 
 
-def _minute(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
-
-
 def database(found: DatabaseAnswer) -> str:
     """Its id, name and engine, and since when it is retired."""
-    since = f", retired at {_minute(found['retired_at'])} (UTC)" if found["retired_at"] else ""
+    since = f", retired at {minute(found['retired_at'])} (UTC)" if found["retired_at"] else ""
     return printable(f"{found['id']}  {found['name']}: {found['engine']}{since}")
 
 

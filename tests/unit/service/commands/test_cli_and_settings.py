@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
@@ -147,16 +146,6 @@ def test_a_wrong_environment_is_told_in_one_line(
     assert told in ended.output
     assert ended.output.count("\n") == 1
     assert "hunter2" not in ended.output
-
-
-def test_the_demo_is_another_distributions_and_says_how_to_install_it_where_it_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert "\n  demo " in CliRunner().invoke(main, ["--help"]).output
-    monkeypatch.setattr("lutra_client.commands.program.entry_points", lambda **_: EntryPoints())
-    assert "\n  demo " not in CliRunner().invoke(main, ["--help"]).output
-    ended = CliRunner().invoke(main, ["demo"])
-    assert (ended.exit_code, "pip install lutra-lab" in ended.output) == (2, True)
 
 
 @pytest.mark.parametrize("command", [["migrate"], ["serve"], ["admin-token", "--name", "a"]])
