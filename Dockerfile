@@ -10,9 +10,10 @@ COPY models models
 ENV INSTALL="uv pip install --no-cache --no-sources --compile-bytecode --python /opt/lutra/bin/python --constraint requirements.lock --build-constraint requirements.lock"
 
 FROM build AS build-service
+COPY client client
 COPY service service
 COPY public public
-RUN $INSTALL "./models[gp]" ./public "./service[postgresql,dask,parquet,public]"
+RUN $INSTALL "./models[gp]" ./public ./client "./service[postgresql,dask,parquet,public]"
 
 FROM build AS build-agent
 COPY agent agent

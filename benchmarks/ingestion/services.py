@@ -23,7 +23,7 @@ from tests.support.service import POSTGRESQL, Api
 
 READY_S = 60.0
 HERE = Path(__file__).resolve().parents[2]
-SERVE = ("-c", "from lutra_service.cli import main; main()")
+SERVE = ("-c", "from lutra_client.commands.program import main; main()")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def older(checkout: Path, store: str, databases: int) -> Iterator[Running]:
         url = stack.enter_context(store_url(store))
         env = {**os.environ, "LUTRA_DATABASE_URL": url, "PYTHONPATH": ""}
         subprocess.run([python, *SERVE, "migrate"], env=env, check=True, capture_output=True)
-        create = [python, *SERVE, "token", "create", "--name", "bench", "--scope", "admin"]
+        create = [python, *SERVE, "admin-token", "--name", "bench"]
         token = subprocess.run(create, env=env, check=True, capture_output=True, text=True).stdout.strip()
 
         def registered(port: int) -> list[Reporter]:

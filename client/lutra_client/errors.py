@@ -25,7 +25,7 @@ class Unreachable(LutraError):
                 "set LUTRA_CA_FILE to the certificate (PEM) of the authority that signed the service's, or LUTRA_URL "
                 "to a name in this certificate"
             )
-        return "start the service, or set LUTRA_URL to its address"
+        return "start it (`lutra up` on this machine), or set the address with `lutra login URL` or LUTRA_URL"
 
 
 class NotLutra(LutraError):

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import FrameType
 
 import click
+from lutra_client import contexts
 
 from lutra_notebooks.book_folder import filled
 from lutra_notebooks.own_token import NoToken, Scope, own_token
 
-URL = "http://127.0.0.1:8000"
 GRACE_S = 30.0
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PR_SET_PDEATHSIG = 1
@@ -52,9 +52,9 @@ def notebook(folder: Path, scope: Scope, jupyter: tuple[str, ...]) -> None:
     05_promote     promote a model version, watch it in the shadow, roll back
     06_my_table    a table of your own, without a service
 
-    The notebooks read a running service at LUTRA_URL (default: http://127.0.0.1:8000). If LUTRA_TOKEN is not set, this
-    command creates a token in the service's database (LUTRA_DATABASE_URL). When the command ends, it ends JupyterLab
-    and revokes the token. Run it where the service runs, or set LUTRA_TOKEN.
+    The notebooks read the service in use (`lutra contexts`, or LUTRA_URL). If LUTRA_TOKEN is not set, this command
+    creates a token of its own with your administrator's token. When the command ends, it ends JupyterLab and revokes
+    that token.
 
     Arguments after `--` are passed to JupyterLab: lutra notebook -- --no-browser --port 8889
     """
@@ -63,7 +63,7 @@ def notebook(folder: Path, scope: Scope, jupyter: tuple[str, ...]) -> None:
     with _ended_by_signals():
         for copy in filled(folder):
             click.echo(f"copied {copy}")
-        environment = {"LUTRA_URL": URL, **os.environ}
+        environment = {**os.environ, **_place()}
         click.echo(f"the notebooks read {environment['LUTRA_URL']}")
         started = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", *jupyter]
         given = environment.get("LUTRA_TOKEN")
@@ -72,9 +72,15 @@ def notebook(folder: Path, scope: Scope, jupyter: tuple[str, ...]) -> None:
                 sys.exit(_run(started, {**environment, "LUTRA_TOKEN": token}))
         except NoToken as error:
             raise click.ClickException(
-                f"LUTRA_TOKEN is not set, and no token could be made here: {error}. Run this where the service runs, "
-                "or set LUTRA_TOKEN to what `lutra token create --name notebooks --scope read` prints there"
+                f"LUTRA_TOKEN is not set, and no token could be made: {error}. Set LUTRA_TOKEN to what "
+                "`lutra tokens create --name notebooks --scope read` prints for an administrator"
             ) from error
+
+
+def _place() -> dict[str, str]:
+    """The service in use, in the words of the environment."""
+    context = contexts.current()
+    return {"LUTRA_URL": context.url, **({"LUTRA_CA_FILE": context.ca_file} if context.ca_file else {})}
 
 
 def _run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -1,42 +1,39 @@
-"""A token that lives as long as JupyterLab does: made and revoked by `lutra token`, beside the service's database."""
+"""A token that lives as long as JupyterLab does: made and revoked over REST, with an administrator's token."""
 
 from __future__ import annotations
 
-import json
 import secrets
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from lutra_client import Client
+from lutra_models.errors import LutraError
+
 Scope = Literal["read", "models"]
-LONGEST = "7d"
+LONGEST = timedelta(days=7)
 """How long the token is valid where nothing could revoke it: this machine lost power, say."""
 
 
 class NoToken(RuntimeError):
-    """None could be made; the message says why, in the words of `lutra token`."""
+    """None could be made; the message says why."""
 
 
 @contextmanager
 def own_token(scope: Scope) -> Iterator[str]:
     """A new token's secret, revoked on exit. Raises NoToken."""
     name = f"lutra notebook {secrets.token_hex(4)}"
-    secret = _lutra("token", "create", "--name", name, "--scope", scope, "--expires", LONGEST).strip()
     try:
-        yield secret
-    finally:
-        for line in _lutra("token", "list", "--json").splitlines():
-            found = json.loads(line)
-            if found["name"] == name:
-                _lutra("token", "revoke", found["id"])
-
-
-def _lutra(*arguments: str) -> str:
-    program = Path(sys.executable).with_name("lutra")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise NoToken(done.stderr.strip().removeprefix("Error: "))
-    return done.stdout
+        client = Client.from_environment()
+    except ValueError as error:
+        raise NoToken(str(error)) from error
+    with client:
+        try:
+            made = client.tokens.create_global(name=name, scopes=[scope], expires_at=datetime.now(UTC) + LONGEST)
+        except LutraError as error:
+            raise NoToken(str(error)) from error
+        try:
+            yield made["token"] or ""
+        finally:
+            client.tokens.revoke_any(made["id"])

@@ -1,77 +1,22 @@
-"""`lutra …`: the service's commands. Heavy imports wait for the command that needs them."""
+"""`lutra serve` and the other verbs that the service plugs into `lutra`. Heavy imports wait for the verb that needs
+them.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+
+from lutra_service.commands.verbs import Verb
 
 if TYPE_CHECKING:
     from lutra_service.common.settings import Settings
 
 
-ELSEWHERE = "lutra.commands"
-"""The group of entry points by which another distribution brings commands."""
-BRINGS = {"check": "lutra-agent", "demo": "lutra-lab", "notebook": "lutra-notebooks"}
-"""The distribution that provides a command, by command."""
-
-
-class Commands(click.Group):
-    """An error that an operator can fix ends with one line, without a traceback. Other distributions add commands."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        return sorted([*super().list_commands(context), *entry_points(group=ELSEWHERE).names])
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        own = super().get_command(context, name)
-        if own is not None:
-            return own
-        for found in entry_points(group=ELSEWHERE, name=name):
-            command: click.Command = found.load()
-            return command
-        if name in BRINGS:
-            raise click.UsageError(f"`lutra {name}` comes with another distribution: pip install {BRINGS[name]}")
-        return None
-
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except Exception as error:
-            told = _mendable(error)
-            if told is None:
-                raise
-            raise click.ClickException(told) from error
-
-
-def _mendable(error: Exception) -> str | None:
-    from pydantic import ValidationError
-    from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
-
-    from lutra_service.db.migrate import UnknownSchema
-    from lutra_service.db.schema.dialects import URLS
-    from lutra_service.db.schema.engine import UnusableUrl
-
-    if isinstance(error, ValidationError):
-        return "; ".join(f"LUTRA_{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
-    if isinstance(error, OperationalError) or type(error) is DatabaseError:  # the latter: a file that is no database
-        return f"the database of LUTRA_DATABASE_URL: {error.orig}"
-    if isinstance(error, UnusableUrl | UnknownSchema):
-        return f"LUTRA_DATABASE_URL: {error}"
-    if isinstance(error, ArgumentError):  # its message holds the URL, and that a password
-        return f"LUTRA_DATABASE_URL is not a database URL; it must begin with {URLS}"
-    return None
-
-
-@click.group(cls=Commands)
-@click.version_option(package_name="lutra-service")
-def main() -> None:
-    """Lutra recommends database settings, and predicts their p99 and QPS."""
-
-
-@main.command()
+@click.command(cls=Verb)
 @click.option("--host", help="Address to listen on. [default: LUTRA_HOST or 127.0.0.1]")
 @click.option("--port", type=click.IntRange(1, 65535), help="[default: LUTRA_PORT or 8000]")
 def serve(host: str | None, port: int | None) -> None:
@@ -94,7 +39,7 @@ def serve(host: str | None, port: int | None) -> None:
     run(create_app(settings), settings)
 
 
-@main.command()
+@click.command(cls=Verb)
 def migrate() -> None:
     """Create or update the schema of the database that LUTRA_DATABASE_URL names."""
     from lutra_service.db import migrate as migrations
@@ -106,7 +51,7 @@ def migrate() -> None:
     click.echo("the schema is up to date" if older else "the schema was up to date already")
 
 
-@main.command()
+@click.command(cls=Verb)
 @click.option("--days", type=click.FloatRange(0, min_open=True), help="[default: LUTRA_RETENTION_DAYS or 14]")
 def prune(days: float | None) -> None:
     """Merge old windows and delete unneeded rows, as the service does every hour.
@@ -125,7 +70,7 @@ def prune(days: float | None) -> None:
     click.echo(str(gone))
 
 
-@main.command()
+@click.command(cls=Verb)
 @click.argument("recommendation")
 def replay(recommendation: str) -> None:
     """Recompute a recommendation from its stored input, and compare every bit."""
@@ -161,18 +106,3 @@ def _settings() -> Settings:
     from lutra_service.common.settings import Settings
 
     return Settings()
-
-
-def _add_commands() -> None:
-    from lutra_service.commands.datasets import export, import_
-    from lutra_service.commands.models import models
-    from lutra_service.commands.public import public
-    from lutra_service.commands.tokens import audit, token
-    from lutra_service.commands.train import train
-
-    for command in (token, audit, models, train, export, import_):
-        main.add_command(command)
-    import_.add_command(public)
-
-
-_add_commands()

@@ -62,7 +62,11 @@ make() { command make --dry-run "$@"; }
 lutra-agent() { command lutra-agent "$@" --help; }
 python() { [ "$1 $2" = "-m benchmarks" ]; }
 lutra() { command lutra "$@" $(asks "$1 ${2-}"); }
-asks() { case "$1" in serve*|demo*|notebook*|import*|"token rotate"|"token revoke") echo --help;; esac; }
+asks() {
+  case "$1" in
+    up*|doctor*|login*|contexts*|watch*|serve*|demo*|notebook*|import*|"tokens rotate"|"tokens revoke") echo --help;;
+  esac
+}
 """
 TABLES = {
     "service": {"url": "http://127.0.0.1:8000", "database": "db_1"},

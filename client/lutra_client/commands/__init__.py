@@ -1,1 +1,1 @@
-"""`lutra-advice`: the commands for a DBA, and their output on a terminal."""
+"""`lutra`: the program that people type. Its verbs are loaded by name, and other distributions plug theirs in."""

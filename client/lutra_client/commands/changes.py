@@ -14,6 +14,7 @@ from lutra_models.errors import printable
 
 from lutra_client.client import Client
 from lutra_client.commands.shown import WIDTH
+from lutra_client.commands.terminal import table
 from lutra_client.schemas import EventAnswer, RecommendationAnswer
 
 What = Literal["applied", "confirmed", "undone", "guard fired"]
@@ -56,12 +57,9 @@ def happenings(client: Client, database: str, name: str, since: datetime) -> lis
     return sorted((h for h in found if h.at > since), key=lambda h: h.at, reverse=True)
 
 
-def table(found: Sequence[Happening]) -> Iterator[str]:
-    """Lines of text under a header; the reason in the words of the actor, as far as a line allows."""
-    cells = [HEADER, *(tuple(printable(cell) or "-" for cell in _row(h)) for h in found)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def lines(found: Sequence[Happening]) -> Iterator[str]:
+    """A table; why in the words of who did it, as far as a line takes them."""
+    return table(HEADER, map(_row, found))
 
 
 def _row(found: Happening) -> tuple[str, ...]:

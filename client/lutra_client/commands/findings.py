@@ -1,4 +1,4 @@
-"""`lutra-advice findings` and related commands: the findings of a database, and the accepted risks."""
+"""`lutra findings` and `lutra risks`: what is wrong with a database, and which risks somebody accepts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lutra_models.symptoms.listed import FAIL_ON
 
 from lutra_client.client import Client
 from lutra_client.commands import shown
-from lutra_client.commands.terminal import Database, asking, database_id, within
+from lutra_client.commands.terminal import AsJson, Database, asking, database_id, printed, within
 from lutra_client.moments import text
 
 
@@ -29,7 +29,7 @@ class NotJudged(click.ClickException):
 @Database
 @click.option("--minutes", type=click.IntRange(1, 1440), default=60, show_default=True, help="How far back to look.")
 @click.option("--gone", is_flag=True, help="Findings that are gone, newest first.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@AsJson
 @click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
 @click.option(
     "--fail-on", default=FAIL_ON, show_default=True, metavar="KIND|STRENGTH", help="The threshold for exit status 1."
@@ -39,6 +39,10 @@ def findings(
     client: Client, database: str | None, minutes: int, gone: bool, as_json: bool, junit: Path | None, fail_on: str
 ) -> None:
     """List what is wrong, the most harmful first, since when, and what would cure it; accepted risks come last.
+
+    \b
+    lutra findings shop
+    lutra findings shop --fail-on danger --junit report.xml
 
     The exit status is 1 if there is a finding of KIND or of a worse kind (outage, danger, fault, elsewhere, enough,
     note), or one of at least STRENGTH (0 to 1). It is 2 if something of that kind, or everything, could not be
@@ -54,7 +58,17 @@ def findings(
     sys.exit(status)
 
 
-@click.command()
+@click.group()
+def risks() -> None:
+    """Accept findings as risks, list and withdraw them. FINDING is the finding's name.
+
+    \b
+    lutra risks accept sorts_spill shop --because "reports at night" --until 90d
+    lutra risks list shop
+    """
+
+
+@risks.command()
 @click.argument("finding")
 @Database
 @click.option("--because", required=True, help="The reason, shown beside the finding.")
@@ -66,7 +80,7 @@ def accept(client: Client, finding: str, database: str | None, because: str, unt
     click.echo(shown.accepted(made))
 
 
-@click.command()
+@risks.command()
 @click.argument("finding")
 @Database
 @asking
@@ -76,15 +90,19 @@ def withdraw(client: Client, finding: str, database: str | None) -> None:
     click.echo(f"{shown.accepted(gone)}: withdrawn")
 
 
-@click.command()
+@risks.command("list")
 @Database
+@AsJson
 @asking
-def risks(client: Client, database: str | None) -> None:
+def list_(client: Client, database: str | None, as_json: bool) -> None:
     """List the accepted findings, with reason and end."""
     found = list(client.databases.list_accepted_symptoms(database_id(client, database)))
-    for line in map(shown.accepted, found):
-        click.echo(line)
-    if not found:
+    for accepted in found:
+        if as_json:
+            printed(accepted)
+        else:
+            click.echo(shown.accepted(accepted))
+    if not found and not as_json:
         click.echo("no finding is accepted")
 
 
@@ -110,6 +128,3 @@ def _until(word: str) -> datetime:
     except ValueError:
         return datetime.now(UTC) + within(word)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-COMMANDS = (findings, accept, withdraw, risks)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.errors import printable
 from lutra_models.symptoms.listed import lines
 
+from lutra_client.commands.terminal import minute
 from lutra_client.schemas import (
     AcceptedAnswer,
     ChangeAnswer,
@@ -17,6 +17,7 @@ from lutra_client.schemas import (
     EpisodeAnswer,
     FailureAnswer,
     PredictionAnswer,
+    PredictionsAnswer,
     ReasonAnswer,
     RecommendationAnswer,
     SessionAnswer,
@@ -63,25 +64,45 @@ def findings(document: SymptomsAnswer) -> str:
 
 
 def episode(found: EpisodeAnswer) -> str:
-    """Its first moment, the moment of its disappearance, and its last sentence."""
-    ended = "shows" if found["gone_at"] is None else f"gone {_minute(found['gone_at'])}"
-    head = f"{_minute(found['since'])}, {ended}  {found['kind']} {found['name']}: {found['sentence']}"
+    """Since when it showed, when it went, and what it said last."""
+    ended = "shows" if found["gone_at"] is None else f"gone {minute(found['gone_at'])}"
+    head = f"{minute(found['since'])}, {ended}  {found['kind']} {found['name']}: {found['sentence']}"
     return "\n".join(_paragraph(head))
 
 
 def accepted(found: AcceptedAnswer) -> str:
-    """An accepted risk, with its end, the person and the reason."""
-    head = f"{found['kind']} {found['name']}  accepted by {found['accepted_by']} until {_minute(found['until'])}"
+    """Which risk is taken, until when, by whom and why."""
+    head = f"{found['kind']} {found['name']}  accepted by {found['accepted_by']} until {minute(found['until'])}"
     return "\n".join(_paragraph(f"{head}: {found['because']}"))
 
 
-def _minute(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+def predictions(found: PredictionsAnswer) -> str:
+    """The answer to a what-if question: changes, their predicted effect, the memory, and the reason for a refusal."""
+    return "\n".join(_what_if(found))
+
+
+def _what_if(found: PredictionsAnswer) -> Iterator[str]:
+    for change in found["changes"]:
+        yield from _change(change, None)
+    if not found["changes"]:
+        yield "these settings are active already"
+    for line in _predictions(found["predictions"]):
+        yield from _paragraph(f"expected: {line}")
+    if not found["predictions"]:
+        yield "no model has seen any of these settings: nothing is predicted"
+    for unknown in found["not_known"]:
+        yield from _paragraph(f"not predicted: {unknown['setting']}: {unknown['meaning']}")
+    memory = found["memory"]
+    yield f"memory: {memory['total_bytes'] / 2**30:.1f} GiB of {memory['limit_bytes'] / 2**30:.1f} GiB"
+    for warning in found["warnings"]:
+        yield from _paragraph(f"warning: {warning}")
+    if found["refusal"] is not None:
+        yield from _paragraph(f"would be refused: {found['refusal']['message']}")
 
 
 def database(found: DatabaseAnswer) -> str:
-    """Its id, name and engine, and the time of its retirement."""
-    since = f", retired at {_minute(found['retired_at'])} (UTC)" if found["retired_at"] else ""
+    """Its id, name and engine, and since when it is retired."""
+    since = f", retired at {minute(found['retired_at'])} (UTC)" if found["retired_at"] else ""
     return printable(f"{found['id']}  {found['name']}: {found['engine']}{since}")
 
 

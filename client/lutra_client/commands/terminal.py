@@ -1,11 +1,11 @@
-"""Shared parts of the commands of `lutra-advice`: a client, a database by its name, and refusals in the service's
-words.
-"""
+"""Shared parts of the verbs of `lutra`: a client, a database by its name, tables and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from datetime import timedelta
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any
@@ -16,11 +16,13 @@ from lutra_models.maintenance import duration
 
 from lutra_client.client import Client
 from lutra_client.errors import Unreachable
+from lutra_client.moments import text
 
 NEAR = 5
 """The most names in a message."""
 
 Database = click.argument("database", required=False)
+AsJson = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 
 
 def within(text: str) -> timedelta:
@@ -30,16 +32,15 @@ def within(text: str) -> timedelta:
         raise click.BadParameter(str(error)) from error
 
 
-class Commands(click.Group):
-    """A refusal of the service ends the command with the service's own words, without a traceback."""
-
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except Unreachable as error:
-            raise click.ClickException(f"{printable(str(error))}: {error.way_out}") from error
-        except (LutraError, ValueError) as error:  # an id that is empty, a token that is none
-            raise click.ClickException(printable(str(error))) from error
+@contextmanager
+def correctable() -> Iterator[None]:
+    """A refusal, of the service or of this program, ends a verb with one line and the way out, without a traceback."""
+    try:
+        yield
+    except Unreachable as error:
+        raise click.ClickException(f"{printable(str(error))}: {error.way_out}") from error
+    except (LutraError, ValueError) as error:  # the latter: an id that is empty, a token that is none
+        raise click.ClickException(printable(str(error))) from error
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
@@ -47,7 +48,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        with Client.from_environment() as client:
+        with correctable(), Client.from_environment() as client:
             command(client, *arguments, **options)
 
     return run
@@ -66,14 +67,49 @@ def database_id(client: Client, database: str | None, retired: bool = False) -> 
     raise click.ClickException(f"{wanted}: {_near(database or '', known)}")
 
 
+def printed(answer: Any) -> None:
+    """One object as it travels over REST, as JSON on a line."""
+    click.echo(json.dumps(text(answer)))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Lines of text under a header, each column as wide as its widest cell."""
+    cells = [tuple(header), *(tuple(printable(cell) or "-" for cell in row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def echo_table(header: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> None:
+    """The table, or the sentence `empty` if there are no rows."""
+    for line in table(header, rows) if rows else (empty,):
+        click.echo(line)
+
+
+def minute(moment: datetime | None) -> str:
+    """In UTC; empty without one."""
+    return "" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def span(since: datetime | None, now: datetime) -> str:
+    """As in "45 s ago" or "3 d ago"; "never" without a moment."""
+    if since is None:
+        return "never"
+    seconds = max(0.0, (now - since).total_seconds())
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"
+
+
 def _near(name: str, known: Collection[str]) -> str:
     """The names that somebody may have meant, and how many there are."""
     if not known:
-        return "this token sees none"
+        return "this token reaches none"
     if len(known) <= NEAR:
-        return f"this token sees {printable(', '.join(sorted(known)))}"
+        return f"this token reaches {printable(', '.join(sorted(known)))}"
     alike = {n.lower(): n for n in sorted(known)}
     within = [n for n in alike if name and name.lower() in n]
     near = list(dict.fromkeys([*get_close_matches(name.lower(), alike, n=NEAR), *within]))[:NEAR]
     told = f"did you mean {printable(', '.join(alike[n] for n in near))}? " if near else ""
-    return f"{told}This token sees {len(known)} databases"
+    return f"{told}This token reaches {len(known)} databases"

@@ -53,7 +53,7 @@ def _service(processes: Processes, store: Path) -> Client:
     env = {"LUTRA_DATABASE_URL": f"sqlite:///{store}"}
     port = free_port()
     _run([command("lutra"), "migrate"], env)
-    token = _run([command("lutra"), "token", "create", "--name", "demo", "--scope", "admin"], env).split()[-1]
+    token = _run([command("lutra"), "admin-token", "--name", "demo"], env).split()[-1]
     processes.start("service", [command("lutra"), "serve", "--port", str(port)], env)
     client = Client(f"http://127.0.0.1:{port}", token)
     processes.wait_until(lambda: _ready(client), "the service's readiness")

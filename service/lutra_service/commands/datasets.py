@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lutra_service.commands.public import public
+from lutra_service.commands.verbs import Verb, Verbs
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -26,7 +29,7 @@ FORMATS = {"csv": (".csv",), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parqu
 """The file name extensions of each format; `.gz` may follow that of a text. A folder is OtterTune's."""
 
 
-@click.command("export")
+@click.command("export", cls=Verb)
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
 @click.option("--engine", help="Only databases of this engine.")
 @click.option("--database", help="Only this database (db_…).")
@@ -55,7 +58,7 @@ def export(
         sys.stdout.buffer.writelines(chunks)
 
 
-class Import(click.Group):
+class Import(Verbs):
     """An argument that is not the name of a command is a file."""
 
     def resolve_command(
@@ -217,3 +220,6 @@ def _utc(moment: datetime | None) -> datetime | None:
     from datetime import UTC
 
     return None if moment is None else moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+import_.add_command(public)

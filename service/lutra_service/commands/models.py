@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 from lutra_models.errors import printable
 
+from lutra_service.commands.verbs import Verbs
+
 if TYPE_CHECKING:
     from lutra_service.app.model_versions.versions import Form
     from lutra_service.db.schema.records import ModelVersion
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 PAGE = 500
 
 
-@click.group()
+@click.group(cls=Verbs)
 def models() -> None:
     """Manage model versions: the options of the recommender, and which version serves.
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lutra_service.commands.verbs import Verb
+
 if TYPE_CHECKING:
     from lutra_service.app.workloads.imports.public_tables import Read
     from lutra_service.app.workloads.lessons import Outcome
 
 
-@click.command()
+@click.command(cls=Verb)
 def public() -> None:
     """Import the public tables of lutra-public as past workloads, so that a first session can learn from them.
 

@@ -7,8 +7,10 @@ import threading
 
 import click
 
+from lutra_service.commands.verbs import Verb
 
-@click.command()
+
+@click.command(cls=Verb)
 @click.option("--workers", type=click.IntRange(1), help="Workloads to fit at the same time. [default: LUTRA_WORKERS]")
 def train(workers: int | None) -> None:
     """Fit every past workload whose model is missing or outdated.

@@ -17,6 +17,18 @@ from lutra_service.common.limits import DAILY_BYTES
 
 PREFIX = "LUTRA_"
 ALIKE = 0.75
+STORE = "lutra.db"
+
+
+def own_folder() -> Path:
+    """Where `lutra up` keeps its service: `lutra` in the user's data folder."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "lutra"
+
+
+def _store() -> str:
+    """`lutra.db` in this folder, or else the store of `lutra up` if there is one."""
+    own = own_folder() / STORE
+    return f"sqlite:///{own}" if own.exists() and not Path(STORE).exists() else f"sqlite:///{STORE}"
 
 
 def _lower(text: object) -> object:
@@ -28,7 +40,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
 
-    database_url: str = Field(default="sqlite:///lutra.db", repr=False)
+    database_url: str = Field(default_factory=_store, repr=False)
     host: str = "127.0.0.1"
     port: int = 8000
     tls_cert: Path | None = None

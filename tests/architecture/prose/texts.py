@@ -14,15 +14,14 @@ from pathlib import Path
 
 import click
 from lutra_agent.commands.cli import main as lutra_agent
-from lutra_client.commands.advice import main as lutra_advice
-from lutra_service.cli import main as lutra
+from lutra_client.commands.program import main as lutra
 
 from tests.docs.pages import ROOT, name, pages, prose
 
 SOURCES = tuple(ROOT / member for member in ("models", "agent", "service", "client", "lab", "notebooks"))
 REFERENCES = ("models", "agent", "service", "client", "lab")
 """The distributions whose public docstrings are checked."""
-PROGRAMS = (("lutra", lutra), ("lutra-agent", lutra_agent), ("lutra-advice", lutra_advice))
+PROGRAMS = (("lutra", lutra), ("lutra-agent", lutra_agent))
 GENERATED = ("docs/reference/symptoms.md",)
 """Made of the catalogues, which are checked themselves."""
 RECORDED = ("RESULTS.md", "HEALTHY.md", "WEIGHT.md", "SMALL_MEMORY.md")

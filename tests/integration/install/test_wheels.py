@@ -79,7 +79,7 @@ def test_an_installed_lab_brings_the_drivers_of_load_generators(programs: Path, 
 
 def test_an_installed_service_makes_its_schema_and_a_token(programs: Path, tmp_path: Path) -> None:
     run(programs / "lutra", "migrate", folder=tmp_path)
-    token = run(programs / "lutra", "token", "create", "--name", "me", "--scope", "admin", folder=tmp_path)
+    token = run(programs / "lutra", "admin-token", "--name", "me", folder=tmp_path)
     assert token.startswith("lutra_")
 
 

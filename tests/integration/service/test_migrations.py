@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.thorough]
 
 
 def together(url: str) -> list[int]:
-    program = [sys.executable, "-c", "from lutra_service.cli import main; main(['migrate'])"]
+    program = [sys.executable, "-c", "from lutra_client.commands.program import main; main(['migrate'])"]
     running = [subprocess.Popen(program, env={"LUTRA_DATABASE_URL": url}) for _ in range(2)]
     return [process.wait(PATIENCE_S) for process in running]
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from lutra_client import contexts
+from lutra_client.contexts import Context
 
 from tests.support.served import LUTRA, UNHURRIED, Served
 from tests.support.waiting import PATIENCE_S, until
@@ -17,10 +19,14 @@ SIGNALS = [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thoroug
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_jupyterlab_and_its_token_end_with_the_command(tmp_path: Path, number: signal.Signals) -> None:
+def test_jupyterlab_and_its_token_end_with_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
     with Served(tmp_path, **UNHURRIED) as served:
         log = tmp_path / "notebook.log"
-        environment = {**served.env, "LUTRA_URL": str(served.client.base_url)}
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+        contexts.save(Context("own", str(served.client.base_url), served.token))
+        environment = {**served.env, "XDG_CONFIG_HOME": str(tmp_path)}
         arguments = ["--folder", tmp_path / "mine", "--", "--no-browser", "--allow-root", "--ServerApp.port_retries=99"]
         before = signal.signal(
             signal.SIGINT, signal.default_int_handler

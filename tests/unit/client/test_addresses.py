@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import ServiceConfig
 from lutra_client import AsyncClient, Client, Retries, Unreachable
-from lutra_client.commands.advice import main
+from lutra_client.commands.program import main
 
 from tests.support import certificates
 from tests.support.raw_server import RawServer, raw_server
@@ -127,7 +127,7 @@ def test_an_authority_of_ones_own_is_trusted_where_it_is_named_and_the_remedy_na
         monkeypatch.setenv("LUTRA_TOKEN", TOKEN)
         refused = CliRunner().invoke(main, ["status"])
         assert "set LUTRA_CA_FILE" in refused.output
-        assert "start the service" not in refused.output
+        assert "lutra up" not in refused.output
         monkeypatch.setenv("LUTRA_CA_FILE", str(ca))
         with Client.from_environment() as client:
             assert list(client.databases.list()) == []

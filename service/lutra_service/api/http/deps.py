@@ -51,7 +51,7 @@ MakesCandidates = Annotated[MakesWorker, Depends(make_candidates)]
 NotifierDep = Annotated[Notifier, Depends(notifier)]
 
 
-_scheme = HTTPBearer(auto_error=False, scheme_name="token", description="A token of `lutra token create`.")
+_scheme = HTTPBearer(auto_error=False, scheme_name="token", description="A token of `lutra tokens create`.")
 
 
 async def bearer(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:

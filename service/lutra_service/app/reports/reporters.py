@@ -25,7 +25,7 @@ def verify_welcome(database: Database, who: Holder, now: datetime, report: Repor
     if database.retired_at is not None:
         raise DatabaseRetired(
             f"{database.id} was retired at {database.retired_at:%Y-%m-%d %H:%M} UTC: stop its agent, or put the "
-            f"database back into use (`lutra-advice unretire {database.id}`)"
+            f"database back into use (`lutra databases unretire {database.id}`)"
         )
     if database.last_report_at is None or database.reporter in (None, str(who)):
         return

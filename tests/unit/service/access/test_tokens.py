@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from lutra_service.app.access import token_use
 from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal
-from lutra_service.cli import main
 from lutra_service.db.repositories.registry import Tokens
 
 from tests.support.service import Agent, Document, Service
@@ -137,49 +133,3 @@ def test_revoked_tokens_are_listed_and_revoking_twice_is_revoking_once(service: 
     first = service.take("DELETE", f"/v1/tokens/{token['id']}")["revoked_at"]
     assert service.take("DELETE", f"/v1/tokens/{token['id']}")["revoked_at"] == first
     assert shown(service, token["id"])["revoked_at"] == first
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("LUTRA_DATABASE_URL", f"sqlite:///{tmp_path}/lutra.db")
-
-    def run(*arguments: str, status: int = 0) -> str:
-        ended = CliRunner().invoke(main, list(arguments))
-        assert ended.exit_code == status, ended.output
-        return ended.output.strip()
-
-    run("migrate")
-    return run
-
-
-def test_tokens_are_listed_rotated_and_revoked_at_the_command_line(run: Any) -> None:
-    secret = run("token", "create", "--name", "me\x1b[2J", "--scope", "admin", "--expires", "90d")
-    (listed,) = run("token", "list", "--json").splitlines()
-    found = json.loads(listed)
-    lives = datetime.fromisoformat(found["expires_at"]) - datetime.fromisoformat(found["created_at"])
-    assert (lives, found["scopes"], found["last_used_at"]) == (timedelta(days=90), ["admin"], None)
-    assert secret not in listed
-    assert "hash" not in found
-    assert "\x1b" not in run("token", "list")
-    new = run("token", "rotate", found["id"], "--grace", "1h")
-    assert (new.startswith("lutra_"), new != secret) == (True, True)
-    header, *rows = run("token", "list").splitlines()
-    assert (header.split()[:3], len(rows)) == (["ID", "NAME", "SCOPES"], 2)
-    run("token", "revoke", found["id"])
-    assert found["id"] not in run("token", "list")
-    assert found["id"] in run("token", "list", "--all")
-    actions = [json.loads(line)["action"] for line in run("audit", "--json").splitlines()]
-    assert actions == ["token.revoke", "token.rotate", "token.create"]
-    header, row = run("audit", "--action", "token.revoke", "--since", "7d").splitlines()
-    assert (header.split()[:3], "command line" in row) == (["AT", "ACTION", "TARGET"], True)
-    assert len(run("audit", "--since", "999999d").splitlines()) == 4
-
-
-@pytest.mark.parametrize("wrong", ["soon", "90", "-1d", "9999999d", "1.5h"])
-def test_a_duration_that_is_none_is_refused(run: Any, wrong: str) -> None:
-    told = run("token", "create", "--name", "a", "--scope", "read", f"--expires={wrong}", status=2)
-    assert "90d, 12h, 30m or 45s" in told
-
-
-def test_an_unknown_token_is_told_in_one_line(run: Any) -> None:
-    assert run("token", "revoke", "tok_none", status=1) == "Error: no token 'tok_none'"

@@ -3,12 +3,11 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from lutra_service.cli import main
+from lutra_client.commands.program import main
 from lutra_service.common.settings import Settings, misspelled
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
@@ -73,7 +72,7 @@ def test_a_command_in_another_folder_names_the_file_and_makes_none(
 ) -> None:
     monkeypatch.delenv("LUTRA_DATABASE_URL", raising=False)
     monkeypatch.chdir(tmp_path)
-    for command in (["serve"], ["token", "list"], ["audit"], ["prune"]):
+    for command in (["serve"], ["admin-token", "--name", "a"], ["prune"]):
         ended = CliRunner().invoke(main, command)
         assert ended.exit_code == 1
         assert f"there is no database {tmp_path}/lutra.db" in ended.output
@@ -106,14 +105,13 @@ def test_migrating_closes_a_database_that_others_could_read(own_url: str, tmp_pa
 
 def test_a_token_is_printed_once_and_kept_as_a_digest(own_url: str, tmp_path: Path) -> None:
     run = CliRunner()
-    assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "admin"]).exit_code == 1
+    assert run.invoke(main, ["admin-token", "--name", "a"]).exit_code == 1
     assert run.invoke(main, ["migrate"]).exit_code == 0
-    told = run.invoke(main, ["token", "create", "--name", "a", "--scope", "admin"])
+    told = run.invoke(main, ["admin-token", "--name", "a"])
     secret = told.output.strip()
     assert secret.startswith("lutra_")
     kept = b"".join(p.read_bytes() for p in tmp_path.iterdir())
     assert secret.encode() not in kept
-    assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "agent"]).exit_code == 1
 
 
 def test_migrating_twice_is_migrating_once(own_url: str) -> None:
@@ -150,17 +148,7 @@ def test_a_wrong_environment_is_told_in_one_line(
     assert "hunter2" not in ended.output
 
 
-def test_the_demo_is_another_distributions_and_says_how_to_install_it_where_it_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert "\n  demo " in CliRunner().invoke(main, ["--help"]).output
-    monkeypatch.setattr("lutra_service.cli.entry_points", lambda **_: EntryPoints())
-    assert "\n  demo " not in CliRunner().invoke(main, ["--help"]).output
-    ended = CliRunner().invoke(main, ["demo"])
-    assert (ended.exit_code, "pip install lutra-lab" in ended.output) == (2, True)
-
-
-@pytest.mark.parametrize("command", [["migrate"], ["serve"], ["token", "list"]])
+@pytest.mark.parametrize("command", [["migrate"], ["serve"], ["admin-token", "--name", "a"]])
 def test_a_schema_of_a_different_version_is_told_with_the_way_out(own_url: str, command: list[str]) -> None:
     engine = make_engine(own_url)
     migrate.upgrade(engine)

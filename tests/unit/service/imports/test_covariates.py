@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from lutra_client.commands.program import main
 from lutra_models.history import History
 from lutra_models.serial import history_from_dict
-from lutra_service.cli import main
 
 from tests.support.service import Service
 

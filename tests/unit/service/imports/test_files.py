@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from lutra_client.commands.program import main
 from lutra_models.errors import InvalidReport, NotEnoughObservations
 from lutra_models.gp import fit
 from lutra_models.history import Observation
@@ -19,7 +20,6 @@ from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.workloads.imports import csv_file, json_files, mapping, parse, raw
 from lutra_service.app.workloads.imports.raw import Broken, RawRow
 from lutra_service.app.workloads.imports.workload import Workload, history, sampled, unread_server
-from lutra_service.cli import main
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from lutra_client.commands.program import main
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp.options import DEFAULT
 from lutra_service.app.workloads import choose
 from lutra_service.app.workloads.imports import public_tables
 from lutra_service.app.workloads.imports.workload import MODELLED
-from lutra_service.cli import main
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.schema.records import Database
 from lutra_service.db.store import Store, utc_now

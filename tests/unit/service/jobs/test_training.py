@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from lutra_client.commands.program import main
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.errors import FitFailed
 from lutra_models.gp.options import DEFAULT
 from lutra_service.app.jobs import training, workload_jobs
 from lutra_service.app.jobs.training import Trained
 from lutra_service.app.workloads import choose, lessons
-from lutra_service.cli import main
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema import records
 from lutra_service.db.schema.engine import make_engine

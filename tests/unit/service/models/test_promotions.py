@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from lutra_client.commands.program import main
 from lutra_models.scores import scorecard
-from lutra_service.cli import main
 
 from tests.support.fakes import Fakes
 from tests.support.service import Document, Service, fake_executor, running

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from lutra_client.commands.program import main
 from lutra_models.gp import playing
 from lutra_service.app.jobs import model_jobs
-from lutra_service.cli import main
 from lutra_service.workers import worker
 
 from tests.support.service import Agent, Document, Service, fake_executor, running

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from lutra_client import Client
+from lutra_client.commands.program import main
 from lutra_models import gp, serial
 from lutra_service.app.jobs.recommendation_jobs import task_of
 from lutra_service.workers import worker
@@ -63,6 +66,20 @@ def test_texts_and_parts_are_laid_over_the_current_settings(tuned: tuple[Service
     assert (one["configuration"]["work_mem"], one["refusal"]) == (6144, None)
     wider = service.take("POST", path, {"settings": {"work_mem": "6MB"}, "level": 0.99})["predictions"]["qps"]
     assert wider["low"] < p["low"] < p["high"] < wider["high"]
+
+
+@pytest.mark.slow
+def test_the_program_answers_what_if(tuned: tuple[Service, Agent], monkeypatch: pytest.MonkeyPatch) -> None:
+    service, agent = tuned
+    token = service.headers["Authorization"].removeprefix("Bearer ")
+    monkeypatch.setattr(Client, "from_environment", lambda: Client(token=token, http=service.client))
+    told = CliRunner().invoke(main, ["what-if", "shop", "work_mem=6MB"])
+    assert told.exit_code == 0, told.output
+    assert "work_mem  " in told.output
+    assert "expected: qps " in told.output
+    assert "memory: " in told.output
+    unseen = CliRunner().invoke(main, ["what-if", agent.database, f"{UNSEEN}=200"])
+    assert f"not predicted: {UNSEEN}: " in unseen.output
 
 
 @pytest.mark.slow

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from lutra_client.commands.program import main
 from lutra_models.errors import InvalidReport, NotFound
 from lutra_service.app.jobs.replay import stored_answer
 from lutra_service.app.retention.policy import merged, prune
-from lutra_service.cli import main
 from lutra_service.db.repositories import retention
 from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.schema.tables import RecommendationRow, ReportRow

@@ -23,7 +23,7 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
     database = unit.databases.lock(database_id)
     if database.retired_at is not None:
         raise DatabaseRetired(
-            f"{database_id} is retired: put it back into use first (`lutra-advice unretire {database_id}`)"
+            f"{database_id} is retired: put it back into use first (`lutra databases unretire {database_id}`)"
         )
     if who.is_agent:
         _check_agents_own(database, asked)

@@ -1,62 +1,33 @@
-"""`lutra-advice` on a live session: what a DBA reads, and what each decision does."""
+"""`lutra` on a live session: what a DBA reads, and what each decision does."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from lutra_client import Client
-from lutra_client.commands.advice import main
-from lutra_client.waiting import LONGEST_WAIT_S, Recommendations
+from lutra_client.commands.program import main
+from lutra_client.waiting import Recommendations
 
-from tests.support.live import Live, live
+from tests.support.live import Live
 from tests.support.service import guard_event
 
 pytestmark = pytest.mark.slow
 Advice = Callable[..., str]
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Live]:
-    with live(tmp_path, {"work_mem": 8192, "jit": "off"}, {"max_wal_size": 4096}) as found:
-        found.advisor.costs = "more memory\x1b[2J for each sort"
-        found.observe()
-        yield found
-
-
-@pytest.fixture
-def run(shop: Live, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    token = shop.service.headers["Authorization"].removeprefix("Bearer ")
-    monkeypatch.setattr(Client, "from_environment", lambda: Client(token=token, http=shop.service.client))
-    monkeypatch.setattr(
-        "lutra_client.commands.advice.QUIET_S", LONGEST_WAIT_S
-    )  # however slow it is, nothing is said meanwhile
-    return lambda *words: CliRunner().invoke(main, list(words))
-
-
-@pytest.fixture
-def advice(run: Callable[..., Result]) -> Advice:
-    def said(*words: str) -> str:
-        result = run(*words)
-        assert result.exit_code == 0, result.output
-        return " ".join(result.output.split())
-
-    return said
-
-
 def test_a_recommendation_is_read_and_a_part_of_it_approved(shop: Live, advice: Advice) -> None:
     assert "no session yet" in advice("status", "shop")
-    assert "minimize p99_ms, reload_only, 0 of 9 trials" in advice("open", "--trials", "9")
+    assert "minimize p99_ms, reload_only, 0 of 9 trials" in advice("sessions", "open", "--trials", "9")
     told = advice("next", "shop")
     id_ = told.split()[0]
     assert f"{id_} proposed (evidence) 1 symptom shows" in told
     assert "work_mem 4MB → 8MB (reload) so against: more memory?[2J for each sort" in told
     assert "statements: ALTER SYSTEM SET work_mem = '8MB'; ALTER SYSTEM SET jit = 'off';" in told
-    assert f"lutra-advice approve {id_} [SETTING …]" in told
+    assert f"lutra approve {id_} [SETTING …]" in told
     assert told in advice("status", shop.agent.database)
 
     part = advice("approve", id_, "work_mem", "--because", "reports need the compiler")
@@ -65,17 +36,17 @@ def test_a_recommendation_is_read_and_a_part_of_it_approved(shop: Live, advice: 
     shop.carry_out(part.split()[0])
     assert "confirmed" in advice("show", part.split()[0])
     assert "rejected" in advice("show", id_)
-    assert "work_mem 8MB → 4MB" in advice("undo", part.split()[0])
+    assert "work_mem 8MB → 4MB" in advice("rollback", part.split()[0])
 
 
 def test_a_session_that_still_observes_says_for_how_long(
     shop: Live, advice: Advice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for wait in ("QUIET_S", "LONGEST_WAIT_S"):
-        monkeypatch.setattr(f"lutra_client.commands.advice.{wait}", 1)  # nothing comes, however long one waits
+        monkeypatch.setattr(f"lutra_client.commands.decide.{wait}", 1)  # nothing comes, however long one waits
     shop.agent = shop.service.agent(shop.service.database("bakery"), mode="reload_only")
     shop.agent.send()
-    assert "lutra-advice" not in advice("open", "bakery")
+    assert "lutra sessions open" not in advice("sessions", "open", "bakery")
     told = advice("next", "bakery")
     assert "observing" in told
     assert "windows" in told.partition("reload_only")[2]
@@ -103,15 +74,15 @@ def test_status_begins_with_what_happened_and_changes_lists_it(
     assert f"applied {there}, decided by test" in told
     assert told.index("undid") < told.index(shop.session_id)
 
-    lines = run("changes", "shop", "--since", "7d").output.splitlines()
+    lines = run("history", "shop", "--since", "7d").output.splitlines()
     assert lines[0].split() == ["WHEN", "(UTC)", "DATABASE", "WHAT", "CHANGE", "BY", "WHY"]
-    kinds = {json.loads(line)["what"]: json.loads(line) for line in run("changes", "--json").output.splitlines()}
+    kinds = {json.loads(line)["what"]: json.loads(line) for line in run("history", "--json").output.splitlines()}
     assert set(kinds) == {"applied", "confirmed", "undone"}
     assert len(lines) == 1 + len(kinds)
     assert kinds["undone"]["changes"] == {"work_mem": ["8MB", "4MB"], "jit": ["off", "on"]}
     assert kinds["undone"]["recommendation"] == id_
     assert (kinds["applied"]["by"], kinds["applied"]["database"]) == ("test", "shop")
-    assert "90d, 12h, 30m or 45s" in run("changes", "--since", "a week").output
+    assert "90d, 12h, 30m or 45s" in run("history", "--since", "a week").output
 
 
 def test_status_names_what_is_in_the_file_and_not_active(shop: Live, advice: Advice) -> None:
@@ -135,12 +106,12 @@ def test_what_a_token_undid_is_told_once_with_its_name_and_reason(
     id_ = advice("next").split()[0]
     advice("approve", id_)
     shop.carry_out(id_)
-    back = advice("undo", id_, "--because", "reports are slower").split()[0]
+    back = advice("rollback", id_, "--because", "reports are slower").split()[0]
     directive = shop.agent.next_directive()
     shop.agent.apply(directive["settings"])
     shop.agent.send(shop.agent.report(outcomes=[shop.agent.outcome(directive, "applied")]))
     assert shop.look(back)["state"] == "confirmed"
-    told = [json.loads(line) for line in run("changes", "--json").output.splitlines()]
+    told = [json.loads(line) for line in run("history", "--json").output.splitlines()]
     assert sorted(h["what"] for h in told) == ["applied", "confirmed", "undone"]
     (undone,) = [h for h in told if h["what"] == "undone"]
     assert (undone["by"], undone["why"]) == ("test", "reports are slower")
@@ -149,16 +120,16 @@ def test_what_a_token_undid_is_told_once_with_its_name_and_reason(
 def test_what_an_undo_paused_goes_on_until_it_is_stopped(
     shop: Live, advice: Advice, run: Callable[..., Result]
 ) -> None:
-    assert "no session is open" in run("resume").output
+    assert "no session is open" in run("sessions", "resume").output
     shop.open()
     id_ = advice("next").split()[0]
     advice("approve", id_)
     shop.carry_out(id_)
-    advice("undo", id_)
+    advice("rollback", id_)
     assert "paused" in advice("status")
-    assert "running" in advice("resume", "shop")
-    assert "stopped" in advice("stop")
-    assert "no session is open" in run("stop").output
+    assert "running" in advice("sessions", "resume", "shop")
+    assert "stopped" in advice("sessions", "stop")
+    assert "no session is open" in run("sessions", "stop").output
 
 
 def test_who_stops_waiting_reads_that_the_approval_stands(
@@ -171,12 +142,12 @@ def test_who_stops_waiting_reads_that_the_approval_stands(
     id_ = run("next").output.split()[0]
     monkeypatch.setattr(Recommendations, "wait", interrupted)
     told = run("approve", id_, "--wait").output
-    assert f"{id_} is still approved; to undo it: `lutra-advice undo {id_}`" in told
+    assert f"{id_} is still approved; to undo it: `lutra rollback {id_}`" in told
     assert shop.look(id_)["state"] == "approved"
 
 
 def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result]) -> None:
-    assert run("next", "bakery").output == "Error: there is no database 'bakery': this token sees shop\n"
+    assert run("next", "bakery").output == "Error: there is no database 'bakery': this token reaches shop\n"
     assert "404 not_found" in run("show", "rec_none").output
     assert run("show", "").output == "Error: recommendation: an id must not be empty\n"
     assert "409" in run("next").output
@@ -185,34 +156,34 @@ def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result])
 def test_a_session_that_answers_in_another_mode_than_it_was_opened_in_says_why(shop: Live, advice: Advice) -> None:
     shop.agent.mode = "observe"
     shop.agent.send()
-    told = advice("open", "--mode", "reload_only")
+    told = advice("sessions", "open", "--mode", "reload_only")
     assert "minimize p99_ms, observe, 0 of" in told
     assert "reload_only was requested, but the agent's newest report allows observe" in told
     assert 'set mode = "reload_only" in [agent] of its file and restart it' in told
 
 
 def test_an_unknown_name_is_answered_with_near_ones_and_not_with_all(shop: Live, run: Callable[..., Result]) -> None:
-    assert "there is no database 'shp': this token sees shop" in " ".join(run("status", "shp").output.split())
+    assert "there is no database 'shp': this token reaches shop" in " ".join(run("status", "shp").output.split())
     for n in range(20):
         shop.service.database(f"orders-{n}")
     told = " ".join(run("status", "order").output.split())
     assert "did you mean" in told
     assert told.count("orders-") == 5
-    assert "This token sees 21" in told
+    assert "This token reaches 21" in told
     far = run("status", "zzz").output
     assert "did you mean" not in far
     assert "orders-" not in far
 
 
 def test_a_database_is_retired_taken_back_and_deleted(shop: Live, advice: Advice, run: Callable[..., Result]) -> None:
-    assert "shop: postgresql, retired at" in advice("retire", "shop")
+    assert "shop: postgresql, retired at" in advice("databases", "retire", "shop")
     assert "there is no database 'shop'" in run("status", "shop").output
-    assert "retired" not in advice("unretire", "shop")
+    assert "retired" not in advice("databases", "unretire", "shop")
     assert "no session yet" in advice("status", "shop")
-    advice("retire", "shop")
-    assert CliRunner().invoke(main, ["delete", "shop"], input="n\n").exit_code == 1
-    assert "deleted" in advice("delete", "shop", "--yes")
-    assert "there is no retired database 'shop'" in run("delete", "shop", "--yes").output
+    advice("databases", "retire", "shop")
+    assert CliRunner().invoke(main, ["databases", "delete", "shop"], input="n\n").exit_code == 1
+    assert "deleted" in advice("databases", "delete", "shop", "--yes")
+    assert "there is no retired database 'shop'" in run("databases", "delete", "shop", "--yes").output
 
 
 def test_findings_are_read_accepted_and_counted_again(
@@ -231,17 +202,17 @@ def test_findings_are_read_accepted_and_counted_again(
     found = json.loads(run("findings", "shop", "--json").output)
     assert found["symptoms"][0]["accepted"] is None
 
-    told = advice("accept", "sorts_spill", "shop", "--because", "reports\x1b[2J at night", "--until", "30d")
+    told = advice("risks", "accept", "sorts_spill", "shop", "--because", "reports\x1b[2J at night", "--until", "30d")
     assert "fault sorts_spill accepted by test until " in told
     assert "reports?[2J at night" in told
-    assert told in advice("risks", "shop")
+    assert told in advice("risks", "list", "shop")
     last = " ".join(run("findings", "shop").output.split())
     assert "accepted fault sorts_spill: " in last
     assert "reports?[2J at night" in last
-    assert "withdrawn" in advice("withdraw", "sorts_spill", "shop")
-    assert advice("risks", "shop") == "no finding is accepted"
+    assert "withdrawn" in advice("risks", "withdraw", "sorts_spill", "shop")
+    assert advice("risks", "list", "shop") == "no finding is accepted"
     assert advice("findings", "shop", "--gone") == ""
-    assert run("accept", "sorts_spill", "shop", "--because", "x", "--until", "soon").exit_code != 0
+    assert run("risks", "accept", "sorts_spill", "shop", "--because", "x", "--until", "soon").exit_code != 0
 
 
 def test_where_nothing_could_be_judged_a_script_is_told_so(shop: Live, run: Callable[..., Result]) -> None:
@@ -250,3 +221,42 @@ def test_where_nothing_could_be_judged_a_script_is_told_so(shop: Live, run: Call
         refused = run("findings", *words)
         assert refused.exit_code == 2, words
         assert "nothing could be judged: " in refused.output
+
+
+def test_a_recommendation_is_watched_from_state_to_state_until_it_ends(
+    shop: Live, advice: Advice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.open()
+    id_ = advice("next").split()[0]
+    advice("approve", "shop")
+    monkeypatch.setattr("lutra_client.commands.look.sleep", lambda _: shop.carry_out(id_))
+    told = advice("watch", id_)
+    assert told.index(f"{id_} approved") < told.index(f"{id_} confirmed") < told.index("work_mem 4MB → 8MB")
+
+
+def test_a_session_is_watched_by_the_name_of_its_database(
+    shop: Live, advice: Advice, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "`lutra sessions open shop`" in run("watch", "shop").output
+    shop.open()
+    stop = f"/v1/sessions/{shop.session_id}/stop"
+    monkeypatch.setattr("lutra_client.commands.look.sleep", lambda _: shop.service.take("POST", stop))
+    told = advice("watch", "shop")
+    assert told.index(f"{shop.session_id} running, 0 of 20") < told.index(f"{shop.session_id} stopped")
+
+
+def test_a_recommendation_is_named_by_its_database(shop: Live, advice: Advice, run: Callable[..., Result]) -> None:
+    assert "no recommendation of shop has changes: ask with `lutra next`" in run("show", "shop").output
+    shop.open()
+    id_ = advice("next").split()[0]
+    assert "no recommendation of shop is applied or confirmed" in run("rollback", "shop").output
+    assert advice("approve", "shop").startswith(id_)
+    assert "no recommendation of shop is proposed" in run("reject", "shop").output
+    shop.carry_out(id_)
+    assert advice("show", "shop").startswith(id_)
+    assert "work_mem 8MB → 4MB" in advice("rollback", "shop")
+
+
+def test_a_setting_without_a_value_is_refused(shop: Live, run: Callable[..., Result]) -> None:
+    told = run("what-if", "shop", "work_mem")
+    assert (told.exit_code, "work_mem is not SETTING=VALUE, such as work_mem=64MB" in told.output) == (2, True)

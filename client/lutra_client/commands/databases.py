@@ -1,0 +1,121 @@
+"""`lutra databases …` and `lutra policy`."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any, get_type_hints
+
+import click
+from lutra_models.errors import printable
+
+from lutra_client.client import Client
+from lutra_client.commands import shown
+from lutra_client.commands.terminal import AsJson, Database, asking, database_id, echo_table, minute, printed, span
+from lutra_client.schemas import PolicyPatch
+
+POLICY = tuple(get_type_hints(PolicyPatch))
+
+
+@click.group()
+def databases() -> None:
+    """List, retire and delete databases.
+
+    \b
+    lutra databases list
+    lutra databases retire shop
+    """
+
+
+@databases.command("list")
+@click.option("--retired", is_flag=True, help="The retired databases instead of those in use.")
+@AsJson
+@asking
+def list_(client: Client, retired: bool, as_json: bool) -> None:
+    """List the databases that the token reaches, the oldest first."""
+    found = list(client.databases.list(retired=retired or None))
+    if as_json:
+        for database in found:
+            printed(database)
+        return
+    now = datetime.now(UTC)
+    rows = [
+        (
+            d["name"],
+            d["id"],
+            " ".join(filter(None, (d["engine"], d["engine_version"]))),
+            d["role"] or "",
+            d["label"] or "",
+            span(d["last_report_at"], now),
+            minute(d["created_at"]),
+        )
+        for d in found
+    ]
+    header = ("DATABASE", "ID", "ENGINE", "ROLE", "LABEL", "LAST REPORT", "REGISTERED (UTC)")
+    echo_table(header, rows, "no database is retired" if retired else "this token reaches no database")
+
+
+@databases.command()
+@Database
+@asking
+def retire(client: Client, database: str | None) -> None:
+    """Hide a database that is out of use, and refuse its agent's reports. Stored data are kept."""
+    click.echo(shown.database(client.databases.retire(database_id(client, database))))
+
+
+@databases.command()
+@Database
+@asking
+def unretire(client: Client, database: str | None) -> None:
+    """Put a retired database back into use. Its agent's reports are stored again."""
+    click.echo(shown.database(client.databases.unretire(database_id(client, database, retired=True))))
+
+
+@databases.command()
+@Database
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@asking
+def delete(client: Client, database: str | None, yes: bool) -> None:
+    """Permanently delete a retired database and all its stored data. This needs a token with the scope `admin`."""
+    found = client.databases.get(database_id(client, database, retired=True))
+    if not yes:
+        click.confirm(
+            f"Delete {printable(found['name'])} ({printable(found['id'])}) and all its stored data?", abort=True
+        )
+    click.echo(f"{shown.database(client.databases.delete(found['id']))}: deleted")
+
+
+@click.command()
+@Database
+@click.argument("parts", nargs=-1, metavar="[PART=VALUE …]")
+@AsJson
+@asking
+def policy(client: Client, database: str | None, parts: tuple[str, ...], as_json: bool) -> None:
+    """Show what may be tuned, or change the given parts of it.
+
+    VALUE is JSON, or a word. `pins`, `ranges` and `movable` are replaced whole; `movable=null` means all settings that
+    are tuned by default.
+
+    \b
+    lutra policy shop
+    lutra policy shop memory_fraction=0.6 restart=true
+    lutra policy shop 'pins={"work_mem": "16MB"}'
+    """
+    of = database_id(client, database)
+    changed: Any = dict(_part(word) for word in parts)
+    found = client.databases.change(of, policy=changed) if changed else client.databases.get(of)
+    if as_json:
+        printed(found["policy"])
+        return
+    rows = [(name, json.dumps(value)) for name, value in found["policy"].items()]
+    echo_table(("PART", "VALUE"), rows, "")
+
+
+def _part(word: str) -> tuple[str, Any]:
+    name, equals, value = word.partition("=")
+    if not equals or name not in POLICY:
+        raise click.UsageError(f"{printable(word)} is not PART=VALUE; the parts are {', '.join(POLICY)}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

@@ -1,0 +1,118 @@
+"""`lutra sessions …`."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import click
+from lutra_models.errors import printable
+
+from lutra_client.client import Client
+from lutra_client.commands import shown
+from lutra_client.commands.terminal import AsJson, Database, asking, database_id, echo_table, minute, printed
+from lutra_client.schemas import SessionAnswer
+
+OPEN = ("running", "settled", "paused")
+LISTED = 20
+
+
+@click.group()
+def sessions() -> None:
+    """Open, list, stop and resume tuning sessions.
+
+    \b
+    lutra sessions open shop --metric p99_ms
+    lutra sessions list shop
+    lutra sessions stop shop
+    """
+
+
+@sessions.command("open")
+@Database
+@click.option("--metric", default="p99_ms", show_default=True, help="The metric to improve.")
+@click.option(
+    "--mode",
+    type=click.Choice(["reload_only", "restart_in_window"]),
+    default="reload_only",
+    show_default=True,
+    help="The most that may be done to activate a change.",
+)
+@click.option("--changes", type=click.IntRange(1), help="Change at most this many settings.  [default: any]")
+@click.option("--trials", type=click.IntRange(1, 1000), default=20, show_default=True, help="The most trials.")
+@AsJson
+@asking
+def open_(
+    client: Client, database: str | None, metric: str, mode: Any, changes: int | None, trials: int, as_json: bool
+) -> None:
+    """Open a session on a live database. Each recommendation waits for your decision."""
+    goal: Any = "minimize" if metric.endswith("_ms") else "maximize"
+    made = client.sessions.open(
+        database_id(client, database),
+        objective={"metric": metric, "goal": goal},
+        mode=mode,
+        approval="manual",
+        max_changes=changes,
+        max_trials=trials,
+    )
+    _show(made, as_json)
+
+
+@sessions.command("list")
+@Database
+@AsJson
+@asking
+def list_(client: Client, database: str | None, as_json: bool) -> None:
+    """List the sessions of a database, the newest first."""
+    found = list(islice(client.sessions.list(database_id(client, database), limit=LISTED), LISTED))
+    if as_json:
+        for session in found:
+            printed(session)
+        return
+    rows = [
+        (
+            s["id"],
+            s["state"],
+            f"{s['objective']['goal']} {s['objective']['metric']}",
+            s["effective_mode"],
+            f"{s['trials_done']} of {s['max_trials']}",
+            minute(s["created_at"]),
+        )
+        for s in found
+    ]
+    empty = "no session yet: open one with `lutra sessions open`"
+    echo_table(("SESSION", "STATE", "AIM", "MODE", "TRIALS", "OPENED (UTC)"), rows, empty)
+
+
+@sessions.command()
+@Database
+@AsJson
+@asking
+def resume(client: Client, database: str | None, as_json: bool) -> None:
+    """Continue the paused session."""
+    _show(client.sessions.resume(open_session(client, database)["id"]), as_json)
+
+
+@sessions.command()
+@Database
+@AsJson
+@asking
+def stop(client: Client, database: str | None, as_json: bool) -> None:
+    """End the open session. Its changes stay; `lutra rollback` restores earlier settings."""
+    _show(client.sessions.stop(open_session(client, database)["id"]), as_json)
+
+
+def open_session(client: Client, database: str | None) -> SessionAnswer:
+    """Raises ClickException if none is open."""
+    newest = client.sessions.list(database_id(client, database), limit=1).first()
+    if newest is None or newest["state"] not in OPEN:
+        of = "" if database is None else f" {printable(database)}"
+        raise click.ClickException(f"no session is open: open one with `lutra sessions open{of}`")
+    return newest
+
+
+def _show(session: SessionAnswer, as_json: bool) -> None:
+    if as_json:
+        printed(session)
+    else:
+        click.echo(shown.session(session))
