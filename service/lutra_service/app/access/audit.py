@@ -54,6 +54,8 @@ Action = Literal[
     "token.create",
     "token.rotate",
     "token.revoke",
+    "enrolment.create",
+    "enrolment.use",
     "model.register",
     "model.score",
     "model.shadow",
