@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 ELSEWHERE = "lutra.commands"
 """The group of entry points by which another distribution brings commands."""
-BRINGS = {"check": "lutra-agent", "demo": "lutra-lab", "notebook": "lutra-notebooks"}
+BRINGS = {
+    "add": "lutra-agent",
+    "check": "lutra-agent",
+    "demo": "lutra-lab",
+    "notebook": "lutra-notebooks",
+    "remove": "lutra-agent",
+}
 """By command the distribution of ours that brings it."""
 
 

@@ -128,7 +128,7 @@ def create_enrolment(unit: UnitOfWork, database_id: str, lifetime: timedelta) ->
 def enrol(unit: UnitOfWork, who: Principal) -> tuple[Token, str]:
     """The agent's own token, and its secret, for an enrolment's. Raises Unauthorized where that was used before.
 
-    The enrolment's token is revoked by one conditional update: of several agents at the same moment, also at several
+    The enrolment's token is revoked by one conditional update: of several agents at the same moment, even at several
     services, one gets a token.
     """
     used = unit.tokens.get(who.token_id)
