@@ -97,6 +97,10 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         assert served.api.take("GET", f"/v1/databases/{database['id']}")["retired_at"] is not None
         assert "no agent of" in done(remove, name, "--yes")
         assert "lutra" not in accounts(server)
+        done(add, url, "--name", name, "--print")
+        (again,) = served.api.take("GET", f"/v1/databases?name={name}")["items"]
+        assert again["id"] == database["id"]
+        assert load(folder(home, name).config).database.user == server.user
 
 
 def accounts(server: ScratchServer) -> str:

@@ -128,10 +128,15 @@ def _home() -> Path:
     return Path(data) / "lutra" / "databases"
 
 
+def _literal(value: Any) -> str:
+    """A basic string of TOML needs the escapes of JSON, and one more."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def toml(document: Mapping[str, Mapping[str, Any]]) -> str:
     """Tables of texts, numbers and truth values."""
     lines = ["# Written by `lutra add`, which starts the agent again after an edit of this file."]
     for table, rows in document.items():
         lines += ["", f"[{table}]"]
-        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in rows.items()]
+        lines += [f"{key} = {_literal(value)}" for key, value in rows.items()]
     return "\n".join(lines) + "\n"

@@ -114,7 +114,7 @@ def last_lines(folder: Folder) -> str:
 
 def lingers() -> bool:
     """Whether the user's systemd, and the agents that it keeps, outlive the user's last session."""
-    if not _has_systemd():
+    if not _has_systemd() or shutil.which("loginctl") is None:
         return True
     asked = subprocess.run(["loginctl", "show-user", "--property=Linger"], capture_output=True, text=True, check=False)
     return asked.stdout.strip() == "Linger=yes"

@@ -14,7 +14,7 @@ from lutra_agent.clock import Clock
 from lutra_agent.commands.add import process
 from lutra_agent.commands.add.account import Given, Person, adopted, with_account
 from lutra_agent.commands.add.folder import Added, Folder, folder_of, folders, toml
-from lutra_agent.commands.add.service import Document, Service, known_as, service, service_in_use
+from lutra_agent.commands.add.service import Document, Service, known_as, registered, service, service_in_use
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.look.reach import Reached, address, reach
 from lutra_agent.config.types import is_loopback
@@ -56,8 +56,7 @@ def add_elsewhere(wanted: Wanted, person: Person) -> None:
     given, _ = _reached(wanted, person)
     with closing(given.reached.engine.health), closing(service_in_use()) as told:
         name = folder_of(wanted.name or _own_name(given.reached)).name
-        database = told.named(name) or told.register(name, given.reached.family.name)
-        token = told.create_enrolment(database["id"])
+        token = told.create_enrolment(registered(told, name, given.reached.family.name))
     person.tell("on the server's own host, within 15 minutes:")
     person.tell(f"  lutra-agent enrol {told.config.url} {token} '{given.address.shown}'")
     person.tell(f"then here: lutra next {name}")
@@ -115,7 +114,7 @@ def _there(given: Given) -> tuple[Folder, Added] | None:
 
 def _registered(told: Service, folder: Folder, added: Added, engine: str) -> Added:
     """Raises ConfigError where the name is another's at the service."""
-    database = (known_as(told, folder.name, engine) or told.register(folder.name, engine))["id"]
+    database = registered(told, folder.name, engine)
     token = told.create_token(database)
     return _kept(told, folder, added, database, token["id"], token["token"])
 

@@ -47,8 +47,9 @@ class Service:
         self.config = config
         self._transport = Transport(config, token)
 
-    def named(self, name: str) -> Document | None:
-        found = self._transport.get(f"/v1/databases?name={quote(name, safe='')}")["items"]
+    def named(self, name: str, retired: bool = False) -> Document | None:
+        query = f"name={quote(name, safe='')}&retired={str(retired).lower()}"
+        found = self._transport.get(f"/v1/databases?{query}")["items"]
         return dict(found[0]) if found else None
 
     def database(self, id_: str) -> Document:
@@ -71,6 +72,9 @@ class Service:
     def retire(self, database: str) -> None:
         self._ask("PUT", f"/v1/databases/{database}/retired")
 
+    def unretire(self, database: str) -> None:
+        self._ask("DELETE", f"/v1/databases/{database}/retired")
+
     def revoke(self, database: str, token_id: str) -> None:
         self._ask("DELETE", f"/v1/databases/{database}/tokens/{token_id}")
 
@@ -82,16 +86,24 @@ class Service:
 
 
 def known_as(told: Service, name: str, engine: str) -> Document | None:
-    """The database that was registered by this name and waits for its first report.
+    """The database that has this name and no agent: it waits for its first report, or is retired.
 
     Raises ConfigError where the name is another's.
     """
-    found = told.named(name)
+    found = told.named(name) or told.named(name, retired=True)
     if found is not None and found["engine"] != engine:
         raise ConfigError(f"the service knows {name!r} as a {found['engine']} server: choose another name with --name")
-    if found is not None and found["last_report_at"] is not None:
+    if found is not None and found["last_report_at"] is not None and found["retired_at"] is None:
         raise ConfigError(
             f"the service already has {name!r}, and an agent has reported for it: choose another name with --name, or "
             f"retire that database with `lutra remove {name}`"
         )
     return found
+
+
+def registered(told: Service, name: str, engine: str) -> str:
+    """The id of the database, which is in use from now on. Raises ConfigError where the name is another's."""
+    found = known_as(told, name, engine) or told.register(name, engine)
+    if found["retired_at"] is not None:
+        told.unretire(found["id"])
+    return str(found["id"])
