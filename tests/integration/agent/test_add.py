@@ -23,6 +23,10 @@ from tests.support.served import Served
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
+SESSION = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "reload_only", "max_trials": 5}
+ANSWERS = ("observing", "computing", "proposed", "unneeded")
+"""A proposal, none, or what it waits for."""
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -90,6 +94,10 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         done(add, url, "--name", name, "--yes")
         second = process_of(home, name)
         assert second.pid != first.pid
+        session = served.api.take("POST", f"/v1/databases/{database['id']}/sessions", SESSION)["id"]
+        assert served.api.take("POST", f"/v1/databases/{database['id']}/recommendations")["state"] in ANSWERS
+        assert "has an open session" in run(remove, name, "--yes").output
+        served.api.take("POST", f"/v1/sessions/{session}/stop")
         gone = done(remove, name, "--yes")
         assert "the account is dropped" in gone
         assert not second.is_running() or second.status() == psutil.STATUS_ZOMBIE
@@ -97,10 +105,19 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         assert served.api.take("GET", f"/v1/databases/{database['id']}")["retired_at"] is not None
         assert "no agent of" in done(remove, name, "--yes")
         assert "lutra" not in accounts(server)
-        done(add, url, "--name", name, "--print")
-        (again,) = served.api.take("GET", f"/v1/databases?name={name}")["items"]
+
+
+@pytest.mark.thorough
+def test_a_removed_database_is_put_back_into_use_by_its_name(home: Path, served: Served) -> None:
+    """The service waits a minute after the last report of the agent before."""
+    with scratch("redis") as server:
+        done(add, url_of(server), "--name", "back", "--yes")
+        (database,) = served.api.take("GET", "/v1/databases?name=back")["items"]
+        done(remove, "back", "--yes")
+        done(add, url_of(server), "--name", "back", "--print")
+        (again,) = served.api.take("GET", "/v1/databases?name=back")["items"]
         assert again["id"] == database["id"]
-        assert load(folder(home, name).config).database.user == server.user
+        assert load(folder(home, "back").config).database.user == "default"
 
 
 def accounts(server: ScratchServer) -> str:

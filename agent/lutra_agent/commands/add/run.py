@@ -195,7 +195,7 @@ def _started(folder: Folder, variables: Mapping[str, str], person: Person) -> bo
         return False
     process.stop(folder)
     process.start(folder, variables)
-    person.tell(f"the agent runs here; its log is {folder.log}")
+    person.tell(f"the agent runs here; its log is {folder.log}; its first report takes up to two minutes")
     if not process.lingers():
         person.tell("note: it ends with your last session on this machine, unless you run `loginctl enable-linger`")
     return True

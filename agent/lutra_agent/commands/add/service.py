@@ -26,7 +26,10 @@ def service_in_use() -> Service:
     Raises ConfigError if there is no token.
     """
     for found in entry_points(group=CONTEXT):
-        context = found.load()()
+        try:
+            context = found.load()()
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
         return service(context.url, context.token or "", context.ca_file)
     return service(os.environ.get("LUTRA_URL") or URL, os.environ.get("LUTRA_TOKEN", ""))
 
