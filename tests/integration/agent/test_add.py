@@ -15,8 +15,10 @@ from lutra_agent.commands.add.cli import add, enrol, remove
 from lutra_agent.commands.add.folder import Folder
 from lutra_agent.commands.agent_file import load
 from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.postgresql import ScratchPostgres
 
+from tests.support import certificates
 from tests.support.engines import scratch
 from tests.support.pooler import pooler
 from tests.support.served import Served
@@ -39,7 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Served) -> Ite
     """An account without files, whose agents end with the test."""
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
-    for name in ("PGPASSWORD", "MYSQL_PWD", "REDISCLI_AUTH"):
+    for name in ("PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT", "MYSQL_PWD", "REDISCLI_AUTH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LUTRA_URL", f"http://127.0.0.1:{served.port}")
     monkeypatch.setenv("LUTRA_TOKEN", served.token)
@@ -96,7 +98,7 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         assert second.pid != first.pid
         session = served.api.take("POST", f"/v1/databases/{database['id']}/sessions", SESSION)["id"]
         assert served.api.take("POST", f"/v1/databases/{database['id']}/recommendations")["state"] in ANSWERS
-        assert "has an open session" in run(remove, name, "--yes").output
+        assert "stop it first" in run(remove, name, "--yes").output
         served.api.take("POST", f"/v1/sessions/{session}/stop")
         gone = done(remove, name, "--yes")
         assert "the account is dropped" in gone
@@ -211,3 +213,30 @@ def test_an_agent_elsewhere_enrols_itself_once(home: Path, served: Served, monke
         done(remove, "far", "--yes")
         again = run(enrol, *words, "--yes")
         assert (again.exit_code, "was used" in again.output) == (1, True)
+
+
+def test_mysql_is_added_where_its_password_can_be_sent(home: Path) -> None:
+    with scratch("mysql") as server:
+        assert isinstance(server, ScratchMysqld)
+        assert "name the server's socket in the URL" in refused(url_of(server), "--name", "by-port", "--yes")
+        assert "lutra" not in server.sql("SELECT GROUP_CONCAT(User) FROM mysql.user")
+        by_socket = f"mysql://{server.user}@?socket={server.socket}"
+        assert "IDENTIFIED BY '…'" in done(add, by_socket, "--name", "by-socket", "--yes")
+        assert (load(folder(home, "by-socket").config).database.dbname) == ""  # type: ignore[attr-defined]
+
+
+def test_a_server_with_tls_alone_and_one_at_an_ipv6_address_are_added(home: Path, tmp_path: Path) -> None:
+    ca = certificates.authority(tmp_path)
+    certificate, key = certificates.server(tmp_path, ca)
+    with scratch("postgres15", ssl="on", ssl_cert_file=str(certificate), ssl_key_file=str(key)) as server:
+        assert isinstance(server, ScratchPostgres)
+        rules = ("hostssl all lutra all scram-sha-256", "hostssl all all all trust", "hostnossl all all all reject")
+        admitted(server, *rules)
+        url = url_of(server)
+        assert "set sslmode=verify-full and sslrootcert=FILE in the URL" in refused(f"{url}?sslmode=disable", "--yes")
+        done(add, f"{url}?sslmode=verify-full&sslrootcert={ca}", "--name", "tls", "--yes")
+        assert load(folder(home, "tls").config).database.tls_ca == ca
+        done(remove, "tls", "--yes")
+    with scratch("redis", bind="127.0.0.1 ::1") as server:
+        done(add, f"redis://[::1]:{server.port}", "--name", "six", "--yes")
+        assert load(folder(home, "six").config).database.host == "::1"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lutra_agent.commands.add import process, service
 from lutra_agent.commands.add.folder import Account, Added, folder_of, folders, toml
 from lutra_agent.errors import ConfigError
+from lutra_client import contexts
 
 from tests.support.waiting import until
 
@@ -38,6 +39,14 @@ def test_the_service_in_use_is_the_context_of_the_clients_program(monkeypatch: p
     found = SimpleNamespace(load=lambda: lambda: context)
     monkeypatch.setattr(service, "entry_points", lambda group: [found] if group == service.CONTEXT else [])
     assert service.service_in_use().config.url == "https://lutra.example"
+
+
+def test_the_clients_program_brings_its_saved_contexts(home: Path) -> None:
+    contexts.save(contexts.Context("home", "https://home.example", "lutra_home", None))
+    assert service.service_in_use().config.url == "https://home.example"
+    contexts.file().chmod(0o644)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        service.service_in_use()
 
 
 def test_without_that_program_the_environment_names_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
