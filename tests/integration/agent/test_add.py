@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.support import certificates
 from tests.support.engines import scratch
 from tests.support.pooler import pooler
 from tests.support.served import Served
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -135,7 +137,9 @@ def admitted(server: ScratchPostgres, *lines: str) -> None:
     """`pg_hba.conf` begins with these lines."""
     file = server.data_dir / "pg_hba.conf"
     file.write_text("\n".join([*lines, file.read_text()]))
+    before = server.sql("SELECT pg_conf_load_time()")
     server.sql("SELECT pg_reload_conf()")
+    until(lambda: server.sql("SELECT pg_conf_load_time()") != before)
 
 
 def refused(*words: str) -> str:
@@ -225,18 +229,24 @@ def test_mysql_is_added_where_its_password_can_be_sent(home: Path) -> None:
         assert (load(folder(home, "by-socket").config).database.dbname) == ""  # type: ignore[attr-defined]
 
 
-def test_a_server_with_tls_alone_and_one_at_an_ipv6_address_are_added(home: Path, tmp_path: Path) -> None:
-    ca = certificates.authority(tmp_path)
-    certificate, key = certificates.server(tmp_path, ca)
-    with scratch("postgres15", ssl="on", ssl_cert_file=str(certificate), ssl_key_file=str(key)) as server:
-        assert isinstance(server, ScratchPostgres)
-        rules = ("hostssl all lutra all scram-sha-256", "hostssl all all all trust", "hostnossl all all all reject")
-        admitted(server, *rules)
-        url = url_of(server)
-        assert "set sslmode=verify-full and sslrootcert=FILE in the URL" in refused(f"{url}?sslmode=disable", "--yes")
-        done(add, f"{url}?sslmode=verify-full&sslrootcert={ca}", "--name", "tls", "--yes")
-        assert load(folder(home, "tls").config).database.tls_ca == ca
-        done(remove, "tls", "--yes")
+def test_a_server_with_tls_alone_is_added_by_its_authority(home: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="lutra-test-") as keys:
+        ca = certificates.authority(Path(keys))
+        certificate, key = certificates.server(Path(keys), ca)
+        options = {"ssl": "on", "ssl_cert_file": str(certificate), "ssl_key_file": str(key)}
+        with scratch("postgres15", **options) as server:
+            assert isinstance(server, ScratchPostgres)
+            rules = ("hostssl all lutra all scram-sha-256", "hostssl all all all trust", "hostnossl all all all reject")
+            url = url_of(server)
+            admitted(server, *rules)
+            assert "set sslmode=verify-full and sslrootcert=FILE in the URL" in refused(f"{url}?sslmode=disable")
+            done(add, f"{url}?sslmode=verify-full&sslrootcert={ca}", "--name", "tls", "--yes")
+            assert load(folder(home, "tls").config).database.tls_ca == ca
+            done(remove, "tls", "--yes")
+
+
+def test_a_server_at_an_ipv6_address_is_added(home: Path) -> None:
     with scratch("redis", bind="127.0.0.1 ::1") as server:
         done(add, f"redis://[::1]:{server.port}", "--name", "six", "--yes")
         assert load(folder(home, "six").config).database.host == "::1"
+        done(remove, "six", "--yes")
