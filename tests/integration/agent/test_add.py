@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -207,14 +208,15 @@ def test_an_agent_elsewhere_enrols_itself_once(home: Path, served: Served, monke
         url = url_of(server)
         said = done(add, url, "--name", "far", "--elsewhere")
         assert not folder(home, "far").path.exists()
-        (words,) = re.findall(r"lutra-agent enrol (\S+) (\S+) '(\S+)'", said)
+        words = shlex.split(said.partition("lutra-agent enrol ")[2].partition("\n")[0])
         monkeypatch.delenv("LUTRA_TOKEN")
         assert "lutra next far" in done(enrol, *words, "--yes")
         assert "is there already, and its agent runs" in done(enrol, *words, "--yes")
-        monkeypatch.setenv("LUTRA_TOKEN", served.token)
         (database,) = served.api.take("GET", "/v1/databases?name=far")["items"]
         assert database["agent"]["mode"] == "observe"
-        done(remove, "far", "--yes")
+        assert "the service keeps far in use" in done(remove, "far", "--yes")
+        monkeypatch.setenv("LUTRA_TOKEN", served.token)
+        assert "far is retired" in done(remove, "far", "--yes")
         again = run(enrol, *words, "--yes")
         assert (again.exit_code, "was used" in again.output) == (1, True)
 

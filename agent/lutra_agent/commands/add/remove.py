@@ -7,7 +7,7 @@ from contextlib import closing
 from lutra_agent.commands.add import process
 from lutra_agent.commands.add.account import Person
 from lutra_agent.commands.add.folder import Added, folder_of
-from lutra_agent.commands.add.service import Service, service_in_use
+from lutra_agent.commands.add.service import Service, Unnamed, service_in_use
 from lutra_agent.commands.look.reach import address, reach
 from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable
 
@@ -16,8 +16,11 @@ def remove(name: str, person: Person) -> None:
     """Raises LutraError, with the way out. A change in progress ends first: then the service refuses."""
     folder = folder_of(name)
     added = folder.read()
-    with closing(service_in_use()) as told:
-        _retire(told, name, added, person)
+    try:
+        with closing(service_in_use()) as told:
+            _retire(told, name, added, person)
+    except Unnamed as error:
+        person.tell(f"the service keeps {name} in use: {error}")
     if added is None:
         person.tell(f"no agent of {name} was started here")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 from collections.abc import Mapping
 from contextlib import closing
@@ -45,6 +46,8 @@ def add(wanted: Wanted, person: Person, clock: Clock) -> None:
             raise ConfigError(f"{folder.name} is another server here ({other.url}): choose another name with --name")
         _require_allowed(given)
         with closing(service_in_use()) as told:
+            if added is not None and added.service.get("url", told.config.url) != told.config.url:
+                raise ConfigError(f"{folder.name} was added to the service at {added.service['url']}: use that one")
             if added is None:
                 known_as(told, folder.name, given.reached.family.name)
                 added = Added(given.address.shown)
@@ -58,7 +61,7 @@ def add_elsewhere(wanted: Wanted, person: Person) -> None:
         name = folder_of(wanted.name or _own_name(given.reached)).name
         token = told.create_enrolment(registered(told, name, given.reached.family.name))
     person.tell("on the server's own host, within 15 minutes:")
-    person.tell(f"  lutra-agent enrol {told.config.url} {token} '{given.address.shown}'")
+    person.tell(f"  {shlex.join(('lutra-agent', 'enrol', told.config.url, token, given.address.shown))}")
     person.tell(f"then here: lutra next {name}")
 
 

@@ -20,10 +20,14 @@ LOG_IN = "start a service here with `lutra up`, or name one with `lutra login` o
 Document = dict[str, Any]
 
 
+class Unnamed(ConfigError):
+    """This machine has no token for a service, as on a server's host whose agent was enrolled."""
+
+
 def service_in_use() -> Service:
     """The client's program and the agent never import each other: it brings its contexts as an entry point.
 
-    Raises ConfigError if there is no token.
+    Raises Unnamed if there is no token, and ConfigError for contexts that cannot be read.
     """
     for found in entry_points(group=CONTEXT):
         try:
@@ -37,7 +41,7 @@ def service_in_use() -> Service:
 def service(url: str, token: str, ca_file: str | None = None) -> Service:
     """Raises ConfigError for an address or a token that cannot be one."""
     if not token:
-        raise ConfigError(f"no token for the service at {url}: {LOG_IN}")
+        raise Unnamed(f"no token for the service at {url}: {LOG_IN}")
     ca_file = ca_file or os.environ.get("LUTRA_CA_FILE")
     where = {"url": url, "database": "", **({"ca_file": str(Path(ca_file).resolve())} if ca_file else {})}
     return Service(read(ServiceConfig, where, "service"), token)
