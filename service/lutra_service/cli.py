@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 ELSEWHERE = "lutra.commands"
 """The group of entry points by which another distribution brings commands."""
-BRINGS = {
-    "add": "lutra-agent",
-    "check": "lutra-agent",
-    "demo": "lutra-lab",
-    "notebook": "lutra-notebooks",
-    "remove": "lutra-agent",
-}
+BRINGS = {"check": "lutra-agent", "demo": "lutra-lab", "notebook": "lutra-notebooks"}
 """By command the distribution of ours that brings it."""
 
 
