@@ -783,6 +783,29 @@ class Tokens(Group[D]):
             answer=schemas.NewTokenAnswer,
         )
 
+    @call
+    def create_enrolment(
+        self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewEnrolment]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """Create a token by which one agent can enrol for this database, once. Only this answer has its secret.
+
+        A token that nobody has used can be revoked like every other one.
+
+        lifetime_s: The number of seconds during which the token is valid."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/enrolments", database=database),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.NewTokenAnswer,
+        )
+
+    @call
+    def enrol(self) -> Request[schemas.EnrolmentAnswer]:
+        """Enrol an agent: exchange an enrolment's token, which ends with this call, for the agent's own token."""
+        return Request("POST", path("/v1/enrolments"), answer=schemas.EnrolmentAnswer)
+
 
 class Audit(Group[D]):
     """The audit trail."""

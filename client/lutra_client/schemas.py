@@ -436,6 +436,21 @@ class EndedEarlyAnswer(TypedDict):
     """The planned length of the window."""
 
 
+class EnrolmentAnswer(TypedDict):
+    """An agent that is enrolled: its database and its own token."""
+
+    database: str
+    """The database's id."""
+    name: str
+    """The database's name."""
+    engine: str
+    """The database's engine."""
+    token_id: str
+    """The id of the agent's token."""
+    token: str
+    """The secret of the agent's token, shown once."""
+
+
 class EpisodeAnswer(TypedDict):
     """A finding that was seen without a gap of more than an hour."""
 
@@ -1173,6 +1188,13 @@ class NewDatabase(TypedDict):
     """Databases with the same label belong together, and so do those without a label."""
 
 
+class NewEnrolment(TypedDict):
+    """How one agent may enrol for a database."""
+
+    lifetime_s: NotRequired[int]
+    """The number of seconds during which the token is valid."""
+
+
 class NewModel(TypedDict):
     """An options document, either as TOML or as JSON. Options that it does not name keep their default."""
 
@@ -1256,8 +1278,8 @@ class NewTokenAnswer(TypedDict):
     """The id."""
     name: str
     """The owner or the purpose."""
-    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin"]]
-    """The scopes."""
+    scopes: list[Literal["agent", "read", "models", "operate", "admin", "enrol"]]
+    """The scopes. `enrol` is that of an enrolment, whose token is used once."""
     database: str | None
     """The only database that it reaches; null if it reaches all."""
     created_at: datetime
@@ -2253,8 +2275,8 @@ class TokenAnswer(TypedDict):
     """The id."""
     name: str
     """The owner or the purpose."""
-    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin"]]
-    """The scopes."""
+    scopes: list[Literal["agent", "read", "models", "operate", "admin", "enrol"]]
+    """The scopes. `enrol` is that of an enrolment, whose token is used once."""
     database: str | None
     """The only database that it reaches; null if it reaches all."""
     created_at: datetime

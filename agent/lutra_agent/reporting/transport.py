@@ -74,8 +74,12 @@ class Transport:
         return None if answer.status == NO_CONTENT else _parsed(Directive, answer)
 
     def start_session(self, body: dict[str, Any]) -> dict[str, Any]:
-        path, content = f"{self._database}/sessions", json.dumps(body).encode()
-        return _document(self._ask("POST", path, ASKED, headers=JSON, content=content))
+        return self.call("POST", f"{self._database}/sessions", body)
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """A call for a person who waits."""
+        content, headers = (b"", {}) if body is None else (json.dumps(body).encode(), JSON)
+        return _document(self._ask(method, path, ASKED, headers=headers, content=content))
 
     def get(self, path: str) -> dict[str, Any]:
         return _document(self._ask("GET", path, ASKED, PAGE))

@@ -6,7 +6,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.routing import APIRoute
 
 from lutra_service.api import health
-from lutra_service.api.access import audit, tokens
+from lutra_service.api.access import audit, enrolments, tokens
 from lutra_service.api.databases import databases, guardrails, knobs, server_state, symptoms
 from lutra_service.api.headers import SafeHeaders
 from lutra_service.api.http.deps import bearer
@@ -23,6 +23,7 @@ from lutra_service.api.workloads import workloads
 ROUTERS = (
     databases.router,
     tokens.router,
+    enrolments.router,
     audit.router,
     server_state.router,
     symptoms.router,

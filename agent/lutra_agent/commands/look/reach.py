@@ -32,6 +32,7 @@ IN_URL = (
     "the password in the URL is visible in the process list and in the shell's history: put it into {variable}, or "
     "into the client's own password file"
 )
+WAY_IN = "the URL names the account, and {variable} or the client's own password file its password"
 AGENT = {
     "the agent's account": "this account",
     "the agent's database": "the URL's database",
@@ -93,7 +94,8 @@ def reach(wanted: Address, ask: Ask | None) -> Reached:
     except ServerStarting as error:
         raise DatabaseUnavailable(f"the server does not admit anybody yet: {error}; try again in a minute") from error
     except LoginRefused as error:
-        raise DatabaseUnavailable(wanted.worded(f"the server refuses the login: {error}")) from error
+        how = WAY_IN.format(variable=wanted.family.password_variable)
+        raise DatabaseUnavailable(wanted.worded(f"the server refuses the login: {error}; {how}")) from error
     except DatabaseUnavailable as error:
         section = read(wanted.family.section, {"engine": wanted.family.name, **wanted.table}, "URL")
         where = section.host if section.by_socket else f"{section.host}, port {section.port}"

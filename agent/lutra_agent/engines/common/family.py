@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.account import Accounts
 from lutra_agent.engines.common.address import Addresses
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.errors import ConfigError
@@ -19,7 +20,8 @@ class Family:
 
     `open` imports its driver, connects lazily and raises ConfigError if the extra is missing. `password_variable` is
     the environment variable from which its clients read a password. `addresses` are the URLs by which people name its
-    servers, None if there are none.
+    servers, None if there are none. `accounts` makes the agent's account over the connection of another one, None if
+    the servers have no accounts.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Family:
     section: type[DatabaseConfig]
     open: Callable[[Any], Engine]
     addresses: Addresses | None = None
+    accounts: Callable[[Any], Accounts] | None = None
 
 
 @contextmanager

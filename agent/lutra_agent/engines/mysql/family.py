@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from lutra_agent.engines.common.account import Accounts
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.family import Family, needs_extra
 from lutra_agent.engines.mysql import address
@@ -19,5 +20,17 @@ def _open_mariadb(database: MariadbDatabase) -> Engine:
     return open_mariadb(database)
 
 
-MYSQL = Family("mysql", PASSWORD_VARIABLE, MysqlDatabase, _open_mysql, address.MYSQL)
-MARIADB = Family("mariadb", PASSWORD_VARIABLE, MariadbDatabase, _open_mariadb, address.MARIADB)
+def _mysql_accounts(database: MysqlDatabase) -> Accounts:
+    with needs_extra("mysql"):
+        from lutra_agent.engines.mysql.account import MysqlAccounts
+    return MysqlAccounts(database)
+
+
+def _mariadb_accounts(database: MariadbDatabase) -> Accounts:
+    with needs_extra("mysql"):
+        from lutra_agent.engines.mysql.account import MariadbAccounts
+    return MariadbAccounts(database)
+
+
+MYSQL = Family("mysql", PASSWORD_VARIABLE, MysqlDatabase, _open_mysql, address.MYSQL, _mysql_accounts)
+MARIADB = Family("mariadb", PASSWORD_VARIABLE, MariadbDatabase, _open_mariadb, address.MARIADB, _mariadb_accounts)

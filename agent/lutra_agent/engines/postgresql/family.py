@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from lutra_agent.engines.common.account import Accounts
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.family import Family, needs_extra
 from lutra_agent.engines.postgresql.address import ADDRESSES
@@ -12,4 +13,10 @@ def _open(database: PostgresqlDatabase) -> Engine:
     return open_postgresql(database)
 
 
-POSTGRESQL = Family("postgresql", "PGPASSWORD", PostgresqlDatabase, _open, ADDRESSES)
+def _accounts(database: PostgresqlDatabase) -> Accounts:
+    with needs_extra("postgresql"):
+        from lutra_agent.engines.postgresql.account import PostgresAccounts
+    return PostgresAccounts(database)
+
+
+POSTGRESQL = Family("postgresql", "PGPASSWORD", PostgresqlDatabase, _open, ADDRESSES, _accounts)

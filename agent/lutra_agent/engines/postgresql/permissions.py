@@ -37,17 +37,18 @@ def read_permissions(connection: Connection, major: int, names: Sequence[str], f
         "SELECT n FROM unnest(%s::text[]) n WHERE has_parameter_privilege(n, 'ALTER SYSTEM')", (list(names),)
     )
     changeable = frozenset(row[0] for row in granted)
-    remedies = _remedies(account, names, changeable, may_reload)
+    missing = remedies(account, names, changeable, may_reload)
     if not tells(connection, file):
-        return Permissions(frozenset(), may_reload, (monitor(account), *remedies))
-    return Permissions(changeable, may_reload, remedies)
+        return Permissions(frozenset(), may_reload, (monitor(account), *missing))
+    return Permissions(changeable, may_reload, missing)
 
 
-def _remedies(account: str, names: Sequence[str], granted: frozenset[str], may_reload: bool) -> tuple[str, ...]:
+def remedies(account: str, names: Sequence[str], granted: frozenset[str], may_reload: bool) -> tuple[str, ...]:
+    """The statements that let the account change those of `names` that are not `granted`."""
     missing = sorted(n for n in names if n not in granted)
-    remedies = []
+    found = []
     if missing:
-        remedies.append(f"GRANT ALTER SYSTEM ON PARAMETER {', '.join(missing)} TO {quoted(account)};")
+        found.append(f"GRANT ALTER SYSTEM ON PARAMETER {', '.join(missing)} TO {quoted(account)};")
     if not may_reload:
-        remedies.append(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {quoted(account)};")
-    return tuple(remedies)
+        found.append(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {quoted(account)};")
+    return tuple(found)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import AwareDatetime, Field
 
 from lutra_service.api.http.body import Answer, Body, Label
-from lutra_service.app.access.tokens import Scope
+from lutra_service.app.access.tokens import GivenScope, Scope
 
 
 class NewToken(Body):
@@ -15,7 +15,7 @@ class NewToken(Body):
 
     name: Label
     """A name for people: the owner or the purpose."""
-    scopes: list[Scope] = Field(min_length=1, max_length=6)
+    scopes: list[GivenScope] = Field(min_length=1, max_length=6)
     """The scopes: `models` and `propose` include `read`, `operate` includes `propose`, `admin` all but `agent`."""
     expires_at: AwareDatetime | None = None
     """When it expires; null: it is valid until it is revoked."""
@@ -38,7 +38,7 @@ class TokenAnswer(Answer):
     name: str
     """The owner or the purpose."""
     scopes: list[Scope]
-    """The scopes."""
+    """The scopes. `enrol` is that of an enrolment, whose token is used once."""
     database: str | None
     """The only database that it reaches; null if it reaches all."""
     created_at: datetime
@@ -56,3 +56,25 @@ class NewTokenAnswer(TokenAnswer):
 
     token: str | None
     """The secret, shown once; null if the request is repeated with the same Idempotency-Key."""
+
+
+class NewEnrolment(Body):
+    """How one agent may enrol for a database."""
+
+    lifetime_s: int = Field(default=900, ge=60, le=86400)
+    """The number of seconds during which the token is valid."""
+
+
+class EnrolmentAnswer(Answer):
+    """An agent that is enrolled: its database and its own token."""
+
+    database: str
+    """The database's id."""
+    name: str
+    """The database's name."""
+    engine: str
+    """The database's engine."""
+    token_id: str
+    """The id of the agent's token."""
+    token: str
+    """The secret of the agent's token, shown once."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lutra_service.api.access.audit_schemas import AuditAnswer
-from lutra_service.api.access.token_schemas import NewTokenAnswer, TokenAnswer
+from lutra_service.api.access.token_schemas import EnrolmentAnswer, NewTokenAnswer, TokenAnswer
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import AuditEntry, Token
+from lutra_service.db.schema.records import AuditEntry, Database, Token
 
 
 def token(record: Token) -> TokenAnswer:
@@ -14,6 +14,12 @@ def token(record: Token) -> TokenAnswer:
 
 def new_token(record: Token, secret: str) -> NewTokenAnswer:
     return NewTokenAnswer.model_validate({**_told(record), "token": secret})
+
+
+def enrolment(database: Database, made: Token, secret: str) -> EnrolmentAnswer:
+    return EnrolmentAnswer(
+        database=database.id, name=database.name, engine=database.engine, token_id=made.id, token=secret
+    )
 
 
 def _told(record: Token) -> Document:

@@ -55,6 +55,8 @@ Action = Literal[
     "token.create",
     "token.rotate",
     "token.revoke",
+    "enrolment.create",
+    "enrolment.use",
     "model.register",
     "model.score",
     "model.shadow",

@@ -16,16 +16,21 @@ from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db.schema.records import Token
 from lutra_service.db.store import UnitOfWork
 
-Scope = Literal["agent", "read", "models", "propose", "operate", "admin"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+GivenScope = Literal["agent", "read", "models", "propose", "operate", "admin"]
+Scope = Literal[GivenScope, "enrol"]
+SCOPES: tuple[GivenScope, ...] = get_args(GivenScope)
+"""Those that a token is given by a person. `enrol` belongs to an enrolment's token alone, which is used once."""
 _IMPLIED: dict[str, frozenset[str]] = {
     "agent": frozenset({"agent"}),
+    "enrol": frozenset({"enrol"}),
     "read": frozenset({"read"}),
     "models": frozenset({"read", "models"}),
     "propose": frozenset({"read", "propose"}),
     "operate": frozenset({"read", "propose", "operate"}),
     "admin": frozenset({"read", "models", "propose", "operate", "admin"}),
 }
+
+USED = "this enrolment's token was used or revoked: create a new one with `lutra add URL --elsewhere`"
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,8 @@ def still_valid(unit: UnitOfWork, who: Principal) -> None:
 
 
 def _check_valid(token: Token, now: datetime) -> None:
+    if token.revoked_at is not None and "enrol" in token.scopes:
+        raise Unauthorized(USED)
     if token.revoked_at is not None:
         raise Unauthorized("this token was revoked; a valid one is needed: Authorization: Bearer lutra_…")
     if token.expires_at is not None and token.expires_at <= now:
@@ -120,6 +127,28 @@ def create_token(
     return made, secret
 
 
+def create_enrolment(unit: UnitOfWork, database_id: str, lifetime: timedelta) -> tuple[Token, str]:
+    """A token by which one agent enrols for the database, once, and its secret."""
+    unit.databases.get(database_id)
+    made, secret = _new(unit, "an enrolment", ["enrol"], database_id, unit.now + lifetime)
+    audit.record(unit, "enrolment.create", made.id, None, _shown(made), database_id=database_id)
+    return made, secret
+
+
+def enrol(unit: UnitOfWork, who: Principal) -> tuple[Token, str]:
+    """The agent's own token, and its secret, for an enrolment's. Raises Unauthorized where that was used before.
+
+    The enrolment's token is revoked by one conditional update: of several agents at the same moment, even at several
+    services, one gets a token.
+    """
+    used = unit.tokens.get(who.token_id)
+    if not unit.tokens.revoke(used.id, unit.now):
+        raise Unauthorized(USED)
+    made, secret = _new(unit, "its agent", ["agent"], used.database_id, None)
+    audit.record(unit, "enrolment.use", used.id, _shown(used), {"new": _shown(made)}, database_id=used.database_id)
+    return made, secret
+
+
 def rotate_token(
     unit: UnitOfWork,
     token_id: str,
@@ -132,6 +161,8 @@ def rotate_token(
     Without `expires_at` it has the lifetime of the old one. Raises InvalidRequest for a token that is no longer valid.
     """
     old = token_of(unit, token_id, database_id)
+    if "enrol" in old.scopes:
+        raise InvalidRequest(f"{old.id} is an enrolment's token: create a new enrolment")
     if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= unit.now):
         raise InvalidRequest(f"{old.id} is revoked or has expired: create a new one")
     if expires_at is None and old.expires_at is not None:

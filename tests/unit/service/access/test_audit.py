@@ -54,6 +54,12 @@ class Walk:
     def create_token(self) -> None:
         self.bound()
 
+    def create_enrolment(self) -> Document:
+        return self.post(f"{self.database}/enrolments")
+
+    def enrol(self) -> None:
+        self.service.as_bearer(self.create_enrolment()["token"]).take("POST", "/v1/enrolments")
+
     def revoke_token(self) -> None:
         self.service.take("DELETE", self.bound())
 
@@ -163,6 +169,8 @@ CALLS = {
     f"PUT {DB}/symptoms/accepted/{{symptom}}": (Walk.accept_symptom, "symptom.accept"),
     f"DELETE {DB}/symptoms/accepted/{{symptom}}": (Walk.withdraw_symptom, "symptom.withdraw"),
     f"POST {DB}/tokens": (Walk.create_token, "token.create"),
+    f"POST {DB}/enrolments": (Walk.create_enrolment, "enrolment.create"),
+    "POST /v1/enrolments": (Walk.enrol, "enrolment.use"),
     f"DELETE {DB}/tokens/{{token}}": (Walk.revoke_token, "token.revoke"),
     f"POST {DB}/tokens/{{token}}/rotate": (Walk.rotate_token, "token.rotate"),
     "POST /v1/tokens": (Walk.create_global_token, "token.create"),
@@ -209,7 +217,8 @@ def test_each_call_that_changes_something_leaves_an_entry(service: Service, data
     call(Walk(service, agent))
     new = [e for e in entries(service) if e["id"] not in before]
     (entry, *_) = [e for e in new if e["action"] == action]
-    assert (entry["token_name"], entry["token"].startswith("tok_")) == ("test", True)
+    actor = "an enrolment" if action == "enrolment.use" else "test"
+    assert (entry["token_name"], entry["token"].startswith("tok_")) == (actor, True)
     assert entry["target"]
 
 

@@ -91,7 +91,7 @@ class IncludeFile:
             return Permissions(frozenset(), True, explanation=how)
         if problem := include.others((kept.content or b"").decode(errors="replace")):
             return Permissions(frozenset(), True, explanation=f"{self._file} does not belong to the agent: {problem}")
-        needs = {name: None if restart else _privilege(name) for name, restart in names.items()}
+        needs = {name: None if restart else privilege(name) for name, restart in names.items()}
         missing = sorted({p for p in needs.values() if p and p not in held and ALL not in held})
         changeable = frozenset(n for n, p in needs.items() if p not in missing)
         remedies = (f"GRANT {', '.join(missing)} ON *.* TO {account};",) if missing else ()
@@ -130,7 +130,8 @@ def _idle(connection: Connection) -> frozenset[str]:
     return frozenset() if handling == "pool-of-threads" else frozenset({"thread_pool_size"})
 
 
-def _privilege(name: str) -> str:
+def privilege(name: str) -> str:
+    """The one by which an account may change the setting."""
     if name.startswith(BINLOG):
         return "BINLOG ADMIN"
     return "CONNECTION ADMIN" if name.startswith(CONNECTION) else "SUPER"

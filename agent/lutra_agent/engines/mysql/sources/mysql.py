@@ -23,7 +23,8 @@ FILE = "mysqld-auto.cnf"
 SETTINGS = """SELECT i.VARIABLE_NAME, g.VARIABLE_VALUE, i.VARIABLE_SOURCE, i.MIN_VALUE, i.MAX_VALUE, p.VARIABLE_VALUE
 FROM performance_schema.variables_info i JOIN performance_schema.global_variables g USING (VARIABLE_NAME)
 LEFT JOIN performance_schema.persisted_variables p USING (VARIABLE_NAME) WHERE i.VARIABLE_NAME IN %s"""
-MAY_CHANGE = frozenset({"SYSTEM_VARIABLES_ADMIN", "SUPER"})
+MAY_SET = "SYSTEM_VARIABLES_ADMIN"
+MAY_CHANGE = frozenset({MAY_SET, "SUPER"})
 MAY_PERSIST = "PERSIST_RO_VARIABLES_ADMIN"
 
 
@@ -56,7 +57,7 @@ class Persisted:
     def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool], place: Place) -> Permissions:
         may, may_restart = bool(held & MAY_CHANGE), MAY_PERSIST in held
         changeable = frozenset(n for n, restart in names.items() if may and (may_restart or not restart))
-        missing = [] if may else ["SYSTEM_VARIABLES_ADMIN"]
+        missing = [] if may else [MAY_SET]
         missing += [MAY_PERSIST] if not may_restart and any(names.values()) else []
         remedies = (f"GRANT {', '.join(missing)} ON *.* TO {account};",) if missing else ()
         return Permissions(changeable, True, remedies)

@@ -129,6 +129,13 @@ class Connection:
             raise CollectionFailed(POOLER)
         self._execute(statement, None, CHANGE_S)
 
+    def verifier(self, user: str, password: str) -> str:
+        """The form in which the server stores a password: made here, so that no statement and no log has it."""
+        try:
+            return self._connected().pgconn.encrypt_password(password.encode(), user.encode()).decode()
+        except psycopg.Error as error:
+            raise CollectionFailed(message(error)) from error
+
     def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
         """The first row. Raises CollectionFailed if there is none."""
         return self.named_row(query, parameters)[1]

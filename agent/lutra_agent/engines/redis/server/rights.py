@@ -24,15 +24,19 @@ def missing(session: Session) -> str:
     return "" if all(_may(session, *words) for words in asked) else grant(session)
 
 
-def grant(session: Session) -> str:
-    """The statement that grants the account exactly the rights that this agent needs."""
+def grant(session: Session, user: str = "", password: str = "") -> str:
+    """The statement that grants the account exactly the rights that this agent needs.
+
+    `user` is another account than the session's, and `password` a rule that gives it one.
+    """
     has_histogram = version_of(session.details().version)[0] >= SINCE_HISTOGRAM
     commands = (*WATCHES, *(HISTOGRAM if has_histogram else ()), *CHANGES)
     keys: tuple[str, ...] = ()
     if session.database.probe_per_s:
         commands, keys = (*commands, *PROBES), (f"~{PROBE_KEYS}",)
-    user = session.database.user or DEFAULT_USER
-    return " ".join(("ACL SETUSER", user, "on -@all resetkeys", *keys, *(f"+{c}" for c in commands)))
+    user = user or session.database.user or DEFAULT_USER
+    given = ("on", *filter(None, (password,)), "-@all resetkeys")
+    return " ".join(("ACL SETUSER", user, *given, *keys, *(f"+{c}" for c in commands)))
 
 
 def _may(session: Session, *words: str) -> bool:
