@@ -1278,7 +1278,7 @@ class NewTokenAnswer(TypedDict):
     """The id."""
     name: str
     """The owner or the purpose."""
-    scopes: list[Literal["agent", "read", "models", "operate", "admin", "enrol"]]
+    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin", "enrol"]]
     """The scopes. `enrol` is that of an enrolment, whose token is used once."""
     database: str | None
     """The only database that it reaches; null if it reaches all."""
@@ -2275,7 +2275,7 @@ class TokenAnswer(TypedDict):
     """The id."""
     name: str
     """The owner or the purpose."""
-    scopes: list[Literal["agent", "read", "models", "operate", "admin", "enrol"]]
+    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin", "enrol"]]
     """The scopes. `enrol` is that of an enrolment, whose token is used once."""
     database: str | None
     """The only database that it reaches; null if it reaches all."""
