@@ -18,7 +18,9 @@ from lutra_service.workers.protocol import Worker
 class ComputationLost(LutraError):
     """Its workers were lost while they computed this job and no other, as often as its kind allows."""
 
-    code = ComputeCode.LOST
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.code = ComputeCode.LOST
 
 
 @dataclass(frozen=True)
