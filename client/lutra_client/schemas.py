@@ -1572,7 +1572,6 @@ class Problem(TypedDict):
     code: Literal[
         "broken_extension",
         "busy",
-        "computation_lost",
         "conflict",
         "database_retired",
         "fit_failed",

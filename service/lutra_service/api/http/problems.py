@@ -43,7 +43,6 @@ STATUS = {
     "quota_exceeded": 429,
     "too_many_requests": 429,
     "fit_failed": 500,
-    "computation_lost": 500,
     "broken_extension": 500,
     "internal_error": 500,
     "invalid_answer": 500,
