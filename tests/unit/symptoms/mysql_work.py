@@ -104,7 +104,7 @@ MYSQL_WORK = (
                 {"data.undo_bytes": 12 * GB, "data.bytes": 40 * GB, "redo.history_list": 900_000},
                 {"data.undo_bytes": 3.9 * GB},
                 [{"data.bytes": 130 * GB}],
-                says="12 GB beside 40 GB of data",
+                says="12 GB, for 40 GB of data",
             ),
             Case(
                 "temporary_space_grown",
