@@ -272,7 +272,7 @@ MYSQL_WORK = (
             Case(
                 "too_little_logged",
                 server(),
-                says="the log will not tell: slow statements (slow_query_log = off); deadlocks",
+                says="the log will not show: slow statements (slow_query_log = off); deadlocks",
                 quiet=[server(slow_query_log="on", innodb_print_all_deadlocks="on")],
             ),
             Case(
