@@ -125,7 +125,7 @@ class Databases(Group[D]):
     def list_symptoms(self, database: str, /, *, minutes: int | None = None) -> Request[schemas.SymptomsAnswer]:
         """The symptoms in the latest windows under the active settings, the most harmful first, with their cures.
 
-        minutes: How many minutes back the windows reach."""
+        minutes: The number of minutes before now that the windows cover."""
         return Request(
             "GET",
             path("/v1/databases/{database}/symptoms", database=database),

@@ -136,7 +136,7 @@ def check(config_file: Path, as_json: bool) -> None:
 
 @main.command()
 @with_config
-@click.option("--seconds", type=click.FloatRange(1, 86400), default=60, show_default=True, help="How long to look.")
+@click.option("--seconds", type=click.FloatRange(1, 86400), default=60, show_default=True, help="The time to look.")
 @with_report
 def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | None, fail_on: str) -> None:
     """Show what is wrong with the server, the most harmful first, and what would cure it. This changes nothing.
@@ -156,7 +156,7 @@ def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | Non
 
 @main.command()
 @click.argument("url")
-@click.option("--seconds", type=click.FloatRange(1, 86400), default=30, show_default=True, help="How long to look.")
+@click.option("--seconds", type=click.FloatRange(1, 86400), default=30, show_default=True, help="The time to look.")
 @click.option("--html", type=REPORT, help="Write one page that needs no network.")
 @with_report
 def look(url: str, seconds: float, as_json: bool, junit: Path | None, html: Path | None, fail_on: str) -> None:

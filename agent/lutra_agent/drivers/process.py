@@ -146,4 +146,4 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _last_lines(output: str) -> str:
-    return "\n".join(output.strip().splitlines()[-LAST_LINES:]) or "it said nothing"
+    return "\n".join(output.strip().splitlines()[-LAST_LINES:]) or "it printed nothing"

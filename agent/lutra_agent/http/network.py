@@ -91,7 +91,7 @@ class Stream(httpcore.NetworkStream):
 
 
 class Network(httpcore.NetworkBackend):
-    """Connects within the budget, to one address of a name after the other."""
+    """Connects within the budget, and tries the addresses of a name one after the other."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget

@@ -58,14 +58,16 @@ class Cgroups:
         return {"cpu_throttled_s": max(found)} if found and any(self.cores()) else {}
 
     def tasks(self, own: int) -> Iterator[int]:
-        """How many processes and threads each limited group leaves to a server that has `own` of them now."""
+        """The number of processes and threads that each limited group leaves to a server that has `own` of them now."""
         for folder in self.folders("pids"):
             most, now = _text(folder / "pids.max"), _text(folder / "pids.current")
             if most.isdigit() and now.isdigit():
                 yield max(int(most) - max(int(now) - own, 0), 0)
 
     def write_iops(self, device: str) -> Iterator[int]:
-        """How many writes a second each limited group may ask of the `device`, by its numbers: "8:0"."""
+        """The number of writes per second that each limited group may request from the `device`, by its
+        numbers: "8:0".
+        """
         for folder in self.folders("blkio"):
             lines = f"{_text(folder / 'io.max')}\n{_text(folder / 'blkio.throttle.write_iops_device')}".splitlines()
             for of, *words in (line.split() for line in lines if line):

@@ -104,7 +104,7 @@ class ServerBounds:
 
 
 def counted(ranges: str) -> float | None:
-    """How many numbers `0-3,8` names."""
+    """The number of numbers that `0-3,8` names."""
     total = 0
     for part in ranges.strip().split(","):
         low, _, high = part.partition("-")

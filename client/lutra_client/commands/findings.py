@@ -27,7 +27,13 @@ class NotJudged(click.ClickException):
 
 @click.command()
 @Database
-@click.option("--minutes", type=click.IntRange(1, 1440), default=60, show_default=True, help="How far back to look.")
+@click.option(
+    "--minutes",
+    type=click.IntRange(1, 1440),
+    default=60,
+    show_default=True,
+    help="The time span to examine, up to now.",
+)
 @click.option("--gone", is_flag=True, help="Findings that are gone, newest first.")
 @AsJson
 @click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")

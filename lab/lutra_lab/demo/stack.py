@@ -16,7 +16,7 @@ from lutra_lab.servers.ports import free_port
 
 Say = Callable[[str], None]
 DATA = ("--example",)
-"""How much the server is filled with, as `lutra-agent lab` takes it."""
+"""The amount of data in the server, in the form of `lutra-agent lab`."""
 WHERE = ("engine", "host", "port", "user", "dbname", "include_file")
 """The keys that an agent's `[database]` takes from a scratch server's description, if they are there."""
 

@@ -122,7 +122,7 @@ def targets(measured: Document) -> Document:
 
 
 def held(trials: list[Document], metric: str) -> tuple[int, int]:
-    """How many predicted intervals of `metric` held the measured value, of how many."""
+    """The number of predicted intervals of `metric` that contained the measured value, and the number of all."""
     judged = [
         t["predictions"][metric]["low"] <= t["measured"][metric] <= t["predictions"][metric]["high"]
         for t in trials

@@ -42,9 +42,9 @@ def fit(
 ) -> Model:
     """The model of `history` together with `past`: histories or snapshots of other workloads.
 
-    `rng` is a seed or a generator, of which the model keeps a copy. `options` are the shipped ones where none are
-    given; `surrogate`, `kernel` and `acquisition` take the place of theirs, each an object or a name. Raises FitFailed
-    if the observations admit no model, and TypeError for an argument of another type.
+    `rng` is a seed or a generator, of which the model keeps a copy. `options` are the shipped ones by default;
+    `surrogate`, `kernel` and `acquisition` replace their parts, each an object or a name. Raises FitFailed if the
+    observations admit no model, and TypeError for an argument of another type.
     """
     if not isinstance(history, History):
         raise TypeError(f"fit takes a History(space, objective, observations=…), got {history!r:.80}")

@@ -36,7 +36,9 @@ class QuotaExceeded(LutraError):
 
 
 class NameTaken(LutraError):
-    """Another agent reports under this one's name. The same report succeeds once that one has been silent for long."""
+    """Another agent reports under this one's name. The same report succeeds once that one has been silent for a long
+    time.
+    """
 
     code = "name_taken"
 

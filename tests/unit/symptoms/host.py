@@ -536,7 +536,7 @@ MACHINE = (
         {"host.numa_pages_far": HOUR * 700},
         {"host.numa_nodes": 1},
         {"host.numa_pages_far": HOUR * 90, "host.numa_pages_near": HOUR * 100},
-        says="30 % of all pages were taken from another memory node",
+        says="30 % of all pages were taken from a memory node other than the requested one",
     ),
     on_host(
         "listen_queue_short",

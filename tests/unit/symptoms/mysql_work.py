@@ -104,7 +104,7 @@ MYSQL_WORK = (
                 {"data.undo_bytes": 12 * GB, "data.bytes": 40 * GB, "redo.history_list": 900_000},
                 {"data.undo_bytes": 3.9 * GB},
                 [{"data.bytes": 130 * GB}],
-                says="12 GB beside 40 GB of data",
+                says="12 GB, for 40 GB of data",
             ),
             Case(
                 "temporary_space_grown",
@@ -272,7 +272,7 @@ MYSQL_WORK = (
             Case(
                 "too_little_logged",
                 server(),
-                says="the log will not tell: slow statements (slow_query_log = off); deadlocks",
+                says="the log will not show: slow statements (slow_query_log = off); deadlocks",
                 quiet=[server(slow_query_log="on", innodb_print_all_deadlocks="on")],
             ),
             Case(

@@ -363,7 +363,7 @@ SAFETY = (
         {"subscriptions.enabled": 1, "subscriptions.idle": 0, "subscriptions.errors": 12},
         {"subscriptions.errors": 0},
         [{"subscriptions.enabled": 0}],
-        says="enabled: 1, without a worker: 0; errors of theirs in 1 h: 12.",
+        says="enabled: 1, without a worker: 0; their errors in 1 h: 12.",
     ),
     Case("subscription_disabled", pg(), {"subscriptions.disabled": 1}, {"subscriptions.disabled": 0}),
     Case(

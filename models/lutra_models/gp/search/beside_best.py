@@ -56,7 +56,7 @@ def beside_best(history: History, learned: Learned) -> Configuration | None:
 
 
 def standing_still(history: History, learned: Learned) -> int:
-    """The trials since the first one that was as good as the best now, to half a reading's noise."""
+    """The number of trials since the first one that was as good as the current best, to half a reading's noise."""
     first: dict[Configuration, int] = {}
     for place, (configuration, _) in enumerate(history.values(history.objective.metric)):
         first.setdefault(configuration, place)

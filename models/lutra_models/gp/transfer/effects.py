@@ -35,7 +35,7 @@ WIDER = 1.5
 hyperparameters. It is chosen so that the effects in one half of a table hold in the other.
 """
 SAME = 1e-9
-"""Codes within this distance count as one point."""
+"""The distance up to which codes count as one point."""
 ENDS = 1.645
 """Deviations from a belief's middle to the ends of its 90 % interval."""
 

@@ -79,7 +79,7 @@ class PolicyPatch(Body):
     @classmethod
     def _says_something(cls, value: Any) -> Any:
         if value is None:
-            raise ValueError("null says nothing here: leave it out, or give a value")
+            raise ValueError("null has no meaning here: leave it out, or give a value")
         return value
 
 

@@ -25,7 +25,9 @@ router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["data
 def list_symptoms(
     database: str,
     stored: StoreDep,
-    minutes: Annotated[int, Query(ge=1, le=1440, description="How many minutes back the windows reach.")] = 60,
+    minutes: Annotated[
+        int, Query(ge=1, le=1440, description="The number of minutes before now that the windows cover.")
+    ] = 60,
 ) -> schemas.SymptomsAnswer:
     """The symptoms in the latest windows under the active settings, the most harmful first, with their cures."""
 

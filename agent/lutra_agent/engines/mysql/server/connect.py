@@ -45,7 +45,7 @@ CLIENTS_OWN = 2000
 """From this number on, errors are the client's own; a smaller one is a running server's answer."""
 GONE = frozenset({FULL, SHUTTING_DOWN, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
 """Too many connections, shutdown, connection killed, and the client's own errors for a lost server. 1317 and 3024 are
-left out: a query that was cancelled or took too long says nothing about the server."""
+left out: a query that was cancelled or took too long does not show the state of the server."""
 
 ALTERED = "ALTER USER … IDENTIFIED VIA mysql_native_password (MariaDB), or WITH caching_sha2_password (MySQL)"
 NOT_BY_PASSWORD = 1698

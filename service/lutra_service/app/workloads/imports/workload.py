@@ -45,7 +45,9 @@ MOST = 2000
 """The number of rows that are kept: the number of recommendations that the retention keeps for a database."""
 LEAST = 3
 MOST_OPTIONS = 12
-"""The maximum number of texts of a circumstance: more of them only name the row, and say nothing about the next one."""
+"""The maximum number of texts of a circumstance: more of them only name the row, and give no information about the next
+one.
+"""
 LEAST_VALUE = -1
 """For a setting whose catalogue does not give the server's range: -1 means automatic, and smaller values do not exist.
 """
