@@ -76,7 +76,7 @@ class Windows:
         self._last = None
 
     def begin_anew(self, restarted: bool = False) -> None:
-        """The configuration changed: what the guardrails saw before says nothing of it."""
+        """The configuration changed: the earlier readings of the guardrails are not about it."""
         self._begin_warm_up(restarted)
         self._monitor.reset()
 

@@ -27,7 +27,7 @@ def queue(unit: UnitOfWork) -> None:
 
 
 def left(unit: UnitOfWork) -> int:
-    """How many are to be fitted."""
+    """The number of workloads that are to be fitted."""
     return sum(unit.jobs.count("workload", unit.now))
 
 

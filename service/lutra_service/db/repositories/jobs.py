@@ -79,7 +79,7 @@ class Jobs(Repository[Job]):
         self._delete(self.table.c.id.in_(ids))
 
     def count(self, kind: JobName, now: datetime) -> tuple[int, int]:
-        """How many are being computed, and how many wait for a worker."""
+        """The numbers of jobs that are being computed, and that wait for a worker."""
         c = self.table.c
         every = select(func.count()).where(c.kind == kind)
         waiting = int(self._db.execute(every.where(self._is_free(now))).scalar_one())
