@@ -24,6 +24,12 @@ gc.disable()
 _installed = str(Path(__file__).with_name("installed"))
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_installed, os.environ.get("PYTHONPATH"))))
 
+# The contexts and the service of whoever runs the tests are none of theirs, nor of the processes that they start.
+for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+    os.environ[_name] = "/nonexistent/lutra-tests"
+for _name in ("LUTRA_URL", "LUTRA_TOKEN", "LUTRA_CA_FILE"):
+    os.environ.pop(_name, None)
+
 pytest_plugins = [
     "tests.support.leftovers",
     "tests.support.engines",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 from ipaddress import ip_address
 from types import TracebackType
@@ -10,11 +9,11 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from lutra_client import contexts
 from lutra_client.drivers import Awaiting, Blocking
 from lutra_client.exchange import Retries
 from lutra_client.waiting import Calls
 
-URL = "http://127.0.0.1:8000"
 TIMEOUT_S = 60.0
 H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 
@@ -52,10 +51,11 @@ class Client(Calls[Blocking]):
 
     @classmethod
     def from_environment(cls) -> Self:
-        """By `LUTRA_URL` (default: this machine's service), `LUTRA_TOKEN` and `LUTRA_CA_FILE` (default: the usual
-        authorities). Raises ValueError without a token.
+        """By `LUTRA_URL`, `LUTRA_TOKEN` and `LUTRA_CA_FILE`; what is not set comes from the context in use, which
+        `lutra up` or `lutra login` saved. Raises ValueError without a token.
         """
-        return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
+        context = _named()
+        return cls(context.url, context.token, ca_file=context.ca_file)
 
     def close(self) -> None:
         """Close its connections; those of your own `http` stay open."""
@@ -89,7 +89,8 @@ class AsyncClient(Calls[Awaiting]):
     @classmethod
     def from_environment(cls) -> Self:
         """As for Client."""
-        return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
+        context = _named()
+        return cls(context.url, context.token, ca_file=context.ca_file)
 
     async def close(self) -> None:
         """Close its connections; those of your own `http` stay open."""
@@ -108,7 +109,7 @@ class AsyncClient(Calls[Awaiting]):
 def _reached(kind: type[H], lent: H | None, url: str | None, timeout_s: float | None, ca_file: str | None) -> H:
     """The client of httpx that sends, the one that was lent if any. Raises ValueError."""
     if lent is None:
-        made: H = kind(**_place(url or URL, ca_file), timeout=TIMEOUT_S if timeout_s is None else timeout_s)
+        made: H = kind(**_place(url or contexts.URL, ca_file), timeout=TIMEOUT_S if timeout_s is None else timeout_s)
         return made
     own = {"url": "base_url", "timeout_s": "timeout", "ca_file": "verify"}
     given = [n for n, v in (("url", url), ("timeout_s", timeout_s), ("ca_file", ca_file)) if v is not None]
@@ -163,8 +164,11 @@ def _bearer(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {word}"}
 
 
-def _named() -> tuple[str, str]:
-    token = os.environ.get("LUTRA_TOKEN")
-    if not token:
-        raise ValueError("LUTRA_TOKEN is not set: set it to a token from `lutra token create`")
-    return os.environ.get("LUTRA_URL", URL), token
+def _named() -> contexts.Context:
+    context = contexts.current()
+    if context.token is None:
+        raise ValueError(
+            f"there is no token for {context.url}: `lutra up` starts a service here, `lutra login URL` uses another "
+            "one, or set LUTRA_TOKEN"
+        )
+    return context

@@ -129,12 +129,6 @@ def test_a_stream_is_asked_for_again_where_the_service_had_no_place_for_it(monke
             list(client.observations.list())
 
 
-def test_no_client_without_a_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LUTRA_TOKEN", raising=False)
-    with pytest.raises(ValueError, match="LUTRA_TOKEN is not set"):
-        Client.from_environment()
-
-
 @pytest.mark.parametrize("text", ["lutra_secret lutra_secret", "lutra_secret\nx", "lutra_s\u00e9cret"])
 def test_what_no_header_can_hold_is_refused_and_not_told(text: str) -> None:
     with pytest.raises(ValueError, match="expected a single word") as refused:
