@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ELSEWHERE = "lutra.commands"
 """The group of entry points by which another distribution brings commands."""
-BRINGS = {"check": "lutra-agent", "demo": "lutra-lab", "notebook": "lutra-notebooks"}
+BRINGS = {"check": "lutra-agent", "demo": "lutra-lab", "mcp": "'lutra-client[mcp]'", "notebook": "lutra-notebooks"}
 """By command the distribution of ours that brings it."""
 
 

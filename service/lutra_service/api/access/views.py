@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lutra_service.api.access.audit_schemas import AuditAnswer
-from lutra_service.api.access.token_schemas import NewTokenAnswer, TokenAnswer
+from lutra_service.api.access.token_schemas import NewTokenAnswer, OwnTokenAnswer, TokenAnswer
+from lutra_service.app.access.tokens import SCOPES, Principal
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import AuditEntry, Token
 
@@ -14,6 +15,11 @@ def token(record: Token) -> TokenAnswer:
 
 def new_token(record: Token, secret: str) -> NewTokenAnswer:
     return NewTokenAnswer.model_validate({**_told(record), "token": secret})
+
+
+def own_token(who: Principal) -> OwnTokenAnswer:
+    held = [scope for scope in SCOPES if scope in who.held]
+    return OwnTokenAnswer(id=who.token_id, name=who.name, scopes=held, database=who.database_id)
 
 
 def _told(record: Token) -> Document:
