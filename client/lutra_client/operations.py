@@ -494,6 +494,11 @@ class Predictions(Group[D]):
             answer=schemas.PredictionsAnswer,
         )
 
+    @call
+    def get_memory(self, database: str, /) -> Request[schemas.MemoryAnswer]:
+        """The server's memory under the active settings, line by line, as the policy counts it."""
+        return Request("GET", path("/v1/databases/{database}/memory", database=database), answer=schemas.MemoryAnswer)
+
 
 class Models(Group[D]):
     """Model versions: register, score, run in the shadow, promote, roll back."""
@@ -718,6 +723,11 @@ class Tokens(Group[D]):
             path("/v1/databases/{database}/tokens/{token}", database=database, token=token),
             answer=schemas.TokenAnswer,
         )
+
+    @call
+    def get_own(self) -> Request[schemas.OwnTokenAnswer]:
+        """The token of this request: what it may do, and for which database."""
+        return Request("GET", path("/v1/token"), answer=schemas.OwnTokenAnswer)
 
     @pages
     def list_all(self, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:

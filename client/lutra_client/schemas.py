@@ -1425,6 +1425,19 @@ class Outcome(TypedDict):
     """The time."""
 
 
+class OwnTokenAnswer(TypedDict):
+    """The token of the request, without its secret."""
+
+    id: str
+    """The id."""
+    name: str
+    """The owner or the purpose."""
+    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin"]]
+    """The scopes, and those that they include."""
+    database: str | None
+    """The only database that it reaches; null if it reaches all."""
+
+
 class PackageAnswer(TypedDict):
     """A package beside Lutra's own that a model version needs."""
 

@@ -84,7 +84,7 @@ class InvalidOptions(LutraError):
 
 
 class MissingExtension(LutraError):
-    """A name in an options document comes from a package that is not installed."""
+    """A package is not installed: a name in an options document, or a call, needs it."""
 
     code = "missing_extension"
 

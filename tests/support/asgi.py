@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from fastapi.testclient import TestClient
 from starlette.types import Message
 
+from tests.support.direct import Direct
 from tests.support.service import Service
 
 
@@ -31,7 +31,7 @@ class Asked:
 
 def ask(service: Service, method: str, path: str, headers: Mapping[str, str], body: bytes = b"", **scope: Any) -> Asked:
     client = service.client
-    assert isinstance(client, TestClient)
+    assert isinstance(client, Direct)
     asked = Asked()
 
     async def receive() -> Message:
@@ -65,6 +65,5 @@ def ask(service: Service, method: str, path: str, headers: Mapping[str, str], bo
         "state": {},
         **scope,
     }
-    assert client.portal is not None
     client.portal.call(client.app, request, receive, send)
     return asked

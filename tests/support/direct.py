@@ -1,4 +1,7 @@
-"""Requests of a `TestClient`, each handed to its application in one call: there and back costs half of theirs."""
+"""Requests to an application that a `TestClient` has started, each handed over in one call: half of its own cost.
+
+The client is httpx's, as everybody's is, whichever library the `TestClient` itself is made of.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,16 @@ from fastapi.testclient import TestClient
 from starlette.types import Message
 
 
-class Direct(httpx.BaseTransport):
+class Direct(httpx.Client):
+    """A client of the application, on whose event loop `portal` calls."""
+
+    def __init__(self, started: TestClient) -> None:
+        super().__init__(transport=_Transport(started), base_url="http://testserver")
+        assert started.portal is not None
+        self.app, self.portal = started.app, started.portal
+
+
+class _Transport(httpx.BaseTransport):
     """Holds an answer until all of it is there. An application that fails before it answers is status 500."""
 
     def __init__(self, client: TestClient) -> None:

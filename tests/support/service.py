@@ -360,8 +360,7 @@ def running(
     app = application(made, executor or fake_executor())
     store: Store = app.state.store
     _, secret = store.write(lambda unit: create_token(unit, "test", ["admin"]))
-    with TestClient(app) as client:
-        client._transport = Direct(client)
+    with TestClient(app) as started, Direct(started) as client:
         client.event_hooks["response"].append(documented().check)
         yield Service(client, store, secret)
     # FastAPI remembers functions of every application, and through them all of it: hundreds slow a collection down.

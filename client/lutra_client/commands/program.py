@@ -43,6 +43,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "login": Verb("Use a running service: check a token, and keep it.", "services:login"),
         "contexts": Verb("List the services that you use, and switch between them.", "services:contexts"),
         "add": Verb("Add a database by its URL, and set its agent up.", brought_by="lutra-agent"),
+        "mcp": Verb("Serve tools to an AI assistant over stdin and stdout.", "assistants:mcp"),
         "doctor": Verb("Check the service, the token, the clocks and the agents.", "doctor:doctor"),
         "demo": Verb("Tune a scratch server on this machine, start to end.", brought_by="lutra-lab"),
     },

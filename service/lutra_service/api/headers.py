@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class SafeHeaders:
-    """ASGI middleware: browsers do not guess an answer's type, and caches store nothing below /v1."""
+    """ASGI middleware: browsers do not guess an answer's type, and caches store nothing below /v1 and /mcp."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -17,7 +17,7 @@ class SafeHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.setdefault("X-Content-Type-Options", "nosniff")
-                if scope["path"].startswith("/v1"):
+                if scope["path"].startswith(("/v1", "/mcp")):
                     headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.routing import APIRoute
 
-from lutra_service.api import health
+from lutra_service.api import assistants, health
 from lutra_service.api.access import audit, enrolments, tokens
 from lutra_service.api.databases import databases, guardrails, knobs, server_state, symptoms
 from lutra_service.api.headers import SafeHeaders
@@ -36,6 +36,7 @@ ROUTERS = (
     knobs.router,
     versions.router,
     workloads.router,
+    assistants.router,
     health.router,
 )
 

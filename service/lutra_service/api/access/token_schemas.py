@@ -51,6 +51,19 @@ class TokenAnswer(Answer):
     """When it was last used, to the minute; null if never."""
 
 
+class OwnTokenAnswer(Answer):
+    """The token of the request, without its secret."""
+
+    id: str
+    """The id."""
+    name: str
+    """The owner or the purpose."""
+    scopes: list[Scope]
+    """The scopes, and those that they include."""
+    database: str | None
+    """The only database that it reaches; null if it reaches all."""
+
+
 class NewTokenAnswer(TokenAnswer):
     """A token and its secret."""
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Response
 from lutra_service.api.access import token_schemas as schemas
 from lutra_service.api.access import views
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import IdempotencyDep, Page, PageQuery, StoreDep, Uses, paging
+from lutra_service.api.http.deps import Bearer, IdempotencyDep, Page, PageQuery, StoreDep, Uses, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.access import tokens
 from lutra_service.common.documents import Document
@@ -19,6 +19,13 @@ from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["tokens"])
 AT_ONCE = schemas.Rotation()
+
+
+@router.get("/v1/token")
+@allow(*tokens.SCOPES, of="any")
+def get_own_token(who: Bearer) -> schemas.OwnTokenAnswer:
+    """The token of this request: what it may do, and for which database."""
+    return views.own_token(who)
 
 
 @router.get("/v1/tokens")

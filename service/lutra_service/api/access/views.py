@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lutra_service.api.access.audit_schemas import AuditAnswer
-from lutra_service.api.access.token_schemas import EnrolmentAnswer, NewTokenAnswer, TokenAnswer
+from lutra_service.api.access.token_schemas import EnrolmentAnswer, NewTokenAnswer, OwnTokenAnswer, TokenAnswer
+from lutra_service.app.access.tokens import SCOPES, Principal
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import AuditEntry, Database, Token
 
@@ -20,6 +21,11 @@ def enrolment(database: Database, made: Token, secret: str) -> EnrolmentAnswer:
     return EnrolmentAnswer(
         database=database.id, name=database.name, engine=database.engine, token_id=made.id, token=secret
     )
+
+
+def own_token(who: Principal) -> OwnTokenAnswer:
+    held = [scope for scope in SCOPES if scope in who.held]
+    return OwnTokenAnswer(id=who.token_id, name=who.name, scopes=held, database=who.database_id)
 
 
 def _told(record: Token) -> Document:

@@ -36,9 +36,10 @@ class Access:
 
         `unit` may be None if the store is not needed.
         """
-        who.require(*self.scopes, database_id=self._database(unit, who, path))
+        who.require(*self.scopes, database_id=self.database_of(unit, who, path))
 
-    def _database(self, unit: UnitOfWork | None, who: Principal, path: Mapping[str, str]) -> str | None:
+    def database_of(self, unit: UnitOfWork | None, who: Principal, path: Mapping[str, str]) -> str | None:
+        """The database that the route is about; None if it is about none. Raises as `check`."""
         match self.of:
             case "service":
                 return None

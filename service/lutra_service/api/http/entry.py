@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -10,17 +11,19 @@ from dataclasses import replace
 from lutra_models.errors import LutraError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import Scope
 
 from lutra_service.api.http.access import Access
+from lutra_service.app.access import audit
 from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal, bearers
-from lutra_service.app.errors import Unauthorized
+from lutra_service.app.errors import InvalidRequest, Unauthorized
 from lutra_service.common.actor import current_actor
 from lutra_service.common.ids import is_secret, secret_hash
 from lutra_service.common.settings import Settings
 from lutra_service.common.together import Together
-from lutra_service.db.store import Store
+from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.edge.addresses import counted
 from lutra_service.edge.bodies import BodyLimits
 from lutra_service.edge.limits import MAX_KEYS, Places, Rate
@@ -32,6 +35,12 @@ STRANGERS_TOGETHER = 64
 """The most unknown tokens that are looked up at once, by one query on a separate thread. A flood of invented ones does
 not use more of the store, and a service that starts among thousands of agents soon knows their tokens.
 """
+TOOL = "lutra-tool"
+"""The header with the name of the tool by which an AI assistant makes this call."""
+TOOL_CALLS_PER_S = 2.0
+"""Of one token. Each is an entry of the audit trail, also one that only reads."""
+LONGEST_TOOL = 40
+_TOOL_NAME = re.compile(r"[a-z]+(_[a-z]+)*")
 WANTED = "a valid bearer token is needed: Authorization: Bearer lutra_…"
 
 
@@ -42,6 +51,7 @@ class Entry:
         self._store = store
         self._by_token = Rate(settings.requests_per_s, clock)
         self._by_address = Rate(settings.anonymous_per_s, clock)
+        self._tool_calls = Rate(TOOL_CALLS_PER_S, clock)
         self._strangers = Places("unknown tokens", STRANGERS_TOGETHER, waiting=500, each=200)
         self.uses = TokenUse(store, clock)
         self._known: OrderedDict[str, None] = OrderedDict()
@@ -78,6 +88,26 @@ class Entry:
         refusal = who if isinstance(who, Unauthorized) else await self._refusal(who, access, path)
         if refusal is not None:
             raise refusal
+
+    async def note_tool(self, request: Request, access: Access, who: Principal) -> None:
+        """Record the call of a tool in the audit trail, if a header names one. Raises InvalidRequest for an invalid
+        name, NotFound for what does not exist, and TooManyRequests.
+        """
+        tool = request.headers.get(TOOL)
+        if tool is None:
+            return
+        if len(tool) > LONGEST_TOOL or not _TOOL_NAME.fullmatch(tool):
+            raise InvalidRequest(f"{TOOL}: a tool's name has at most {LONGEST_TOOL} letters and low lines")
+        self._tool_calls.take(who.token_id, "the tools of a token")
+        call, path = f"{request.method} {request.url.path}", request.path_params
+
+        def note(unit: UnitOfWork) -> None:
+            database = access.database_of(unit, who, path)
+            if database is not None:
+                unit.databases.get(database)
+            audit.record(unit, "tool.call", tool, None, {"call": call}, database_id=database)
+
+        await run_in_threadpool(self._store.write, note)
 
     async def _looked_up(self, secret: str, access: Access, path: dict[str, str]) -> Found:
         """Every time: a revoked token is refused at once. One that was valid before does not queue with those that

@@ -53,6 +53,7 @@ class GuardedRoute(APIRoute):
             who = await entry.admit(request.headers, access, request.path_params)
             _welcome(request.scope)
             body = await entry.bodies.take(request.headers, request.receive, who.token_id, access.large_body, make)
+            await entry.note_tool(request, access, who)
             guarded = GuardedRequest(request, who, body)
             if not preferred_wait(request.headers.get("prefer")):
                 return await answer(guarded)

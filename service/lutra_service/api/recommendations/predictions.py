@@ -9,8 +9,11 @@ from lutra_service.api.http.deps import StoreDep
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import prediction_schemas as schemas
 from lutra_service.api.recommendations import views
+from lutra_service.api.recommendations.schemas import MemoryAnswer
 from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.tuning.admit.change_set import memory_sum
 from lutra_service.app.tuning.propose.what_if import WhatIf, what_if
+from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["predictions"])
@@ -29,3 +32,15 @@ def predict(database: str, body: schemas.NewPrediction, stored: StoreDep) -> sch
         return what_if(unit, at, body.settings, body.level, body.rate)
 
     return views.what_if(stored.read(answer))
+
+
+@router.get("/v1/databases/{database}/memory", responses={409: {}})
+@allow("read", "agent", of="database")
+def get_memory(database: str, stored: StoreDep) -> MemoryAnswer:
+    """The server's memory under the active settings, line by line, as the policy counts it."""
+
+    def read(unit: UnitOfWork) -> Document:
+        at = context_of(unit, unit.databases.get(database), unit.sessions.open_one(database))
+        return memory_sum(at, {})
+
+    return MemoryAnswer.model_validate(stored.read(read))

@@ -64,6 +64,7 @@ Action = Literal[
     "model.rollback",
     "model.retire",
     "workload.import",
+    "tool.call",
 ]
 """Every kind of entry. An event has the name of its verb, for every actor."""
 KEPT = timedelta(days=400)

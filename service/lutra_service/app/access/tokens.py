@@ -51,10 +51,11 @@ class Principal:
     @property
     def decides(self) -> bool:
         """Whether it may approve, reject and roll back."""
-        return "operate" in self._held
+        return "operate" in self.held
 
     @property
-    def _held(self) -> frozenset[str]:
+    def held(self) -> frozenset[str]:
+        """Its scopes, and those that they include."""
         return frozenset().union(*(_IMPLIED[s] for s in self.scopes))
 
     def require(self, *scopes: Scope, database_id: str | None = None) -> None:
@@ -64,7 +65,7 @@ class Principal:
         """
         if self.database_id is not None and self.database_id != database_id:
             raise Forbidden(f"this token is bound to {self.database_id}")
-        if not self._held.intersection(scopes):
+        if not self.held.intersection(scopes):
             raise Forbidden(f"needs scope {' or '.join(scopes)}, this token has {', '.join(sorted(self.scopes))}")
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from fastapi import APIRouter
-from fastapi.testclient import TestClient
 from lutra_models.wire import Report
 from lutra_service.api import routes
 from lutra_service.api.http import entry
@@ -20,6 +19,7 @@ from lutra_service.common.actor import Actor, current_actor
 from lutra_service.edge.documents import MAX_MARKS
 
 from tests.support.asgi import Asked, ask
+from tests.support.direct import Direct
 from tests.support.service import Agent, Service
 
 MADE_UP = "Bearer lutra_" + "x" * 43
@@ -138,8 +138,7 @@ def test_a_body_is_parsed_once_and_a_long_one_beside_the_loop_that_serves_everyb
     assert asked.status == 200, asked.body
     (thread,) = parsed
     client = service.client
-    assert isinstance(client, TestClient)
-    assert client.portal is not None
+    assert isinstance(client, Direct)
     assert (thread is not client.portal.call(threading.current_thread)) == beside
 
 

@@ -163,6 +163,12 @@ observation: Example = {
     "context": {"clients": 8},
     "bounds": {},
 }
+own_token: Example = {
+    "id": "tok_01m80d4s387knw3w7ehz98",
+    "name": "an assistant",
+    "scopes": ["read", "propose"],
+    "database": None,
+}
 token: Example = {
     "id": "tok_01m80d4s387knw3w7ehz98",
     "name": "its agent",
