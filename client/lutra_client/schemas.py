@@ -1432,7 +1432,7 @@ class OwnTokenAnswer(TypedDict):
     """The id."""
     name: str
     """The owner or the purpose."""
-    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin"]]
+    scopes: list[Literal["agent", "read", "models", "propose", "operate", "admin", "enrol"]]
     """The scopes, and those that they include."""
     database: str | None
     """The only database that it reaches; null if it reaches all."""
