@@ -11,6 +11,7 @@ from lutra_models.errors import printable
 
 from lutra_client.client import Client
 from lutra_client.commands import shown
+from lutra_client.commands.sessions import OPEN, opened
 from lutra_client.commands.signs import alive
 from lutra_client.commands.terminal import AsJson, Database, asking, database_id, printed
 from lutra_client.schemas import RecommendationAnswer
@@ -20,6 +21,7 @@ WINDOWS = 12
 """The newest windows, whose medians are shown beside the prediction."""
 QUIET_S = 3.0
 """After this time a waiting person gets a message."""
+OPENED = "it looks for a lower p99_ms, and each change waits for your decision"
 TO_COME = ("observing", "computing", "approved", "applied")
 WAITING = ("proposed",)
 ACTIVE = ("applied", "confirmed")
@@ -34,12 +36,19 @@ Because = click.option("--because", help="The reason. Stored, and shown when Lut
 @AsJson
 @asking
 def next_(client: Client, database: str | None, as_json: bool) -> None:
-    """Ask for the next recommendation of the open session, wait for it, and show it.
+    """Ask for the next recommendation, wait for it, and show it.
+
+    If no session is open, the command opens one that lowers p99_ms by changes without a restart. Each change waits for
+    your decision.
 
     \b
     lutra next shop
     """
     of = database_id(client, database)
+    newest = client.sessions.list(of, limit=1).first()
+    if newest is None or newest["state"] not in OPEN:
+        made = opened(client, of)
+        click.echo(f"opened {printable(made['id'])}: {OPENED}", err=True)
     asked = client.recommendations.ask(of, wait_s=QUIET_S)
     if asked["state"] in TO_COME and not asked["waits"]:
         with alive(f"{_id(asked)} is {printable(asked['state'])}; waiting up to a minute for the next one"):

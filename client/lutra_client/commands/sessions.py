@@ -46,16 +46,27 @@ def open_(
     client: Client, database: str | None, metric: str, mode: Any, changes: int | None, trials: int, as_json: bool
 ) -> None:
     """Open a session on a live database. Each recommendation waits for your decision."""
+    _show(opened(client, database_id(client, database), metric, mode, changes, trials), as_json)
+
+
+def opened(
+    client: Client,
+    of: str,
+    metric: str = "p99_ms",
+    mode: Any = "reload_only",
+    changes: int | None = None,
+    trials: int = 20,
+) -> SessionAnswer:
+    """A new session on a live database, whose recommendations wait for a person's decision."""
     goal: Any = "minimize" if metric.endswith("_ms") else "maximize"
-    made = client.sessions.open(
-        database_id(client, database),
+    return client.sessions.open(
+        of,
         objective={"metric": metric, "goal": goal},
         mode=mode,
         approval="manual",
         max_changes=changes,
         max_trials=trials,
     )
-    _show(made, as_json)
 
 
 @sessions.command("list")

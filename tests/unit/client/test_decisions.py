@@ -39,6 +39,15 @@ def test_a_recommendation_is_read_and_a_part_of_it_approved(shop: Live, advice: 
     assert "work_mem 8MB → 4MB" in advice("rollback", part.split()[0])
 
 
+def test_next_opens_a_session_where_none_is_open(shop: Live, run: Callable[..., Result]) -> None:
+    first = run("next", "shop")
+    assert "opened ts_" in first.output
+    assert "work_mem 4MB → 8MB" in " ".join(first.output.split())
+    assert "opened" not in run("next", "shop").output
+    sessions = json.loads(run("sessions", "list", "shop", "--json").output)
+    assert (sessions["state"], sessions["approval"], sessions["mode"]) == ("running", "manual", "reload_only")
+
+
 def test_a_session_that_still_observes_says_for_how_long(
     shop: Live, advice: Advice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +159,8 @@ def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result])
     assert run("next", "bakery").output == "Error: there is no database 'bakery': this token reaches shop\n"
     assert "404 not_found" in run("show", "rec_none").output
     assert run("show", "").output == "Error: recommendation: an id must not be empty\n"
-    assert "409" in run("next").output
+    run("next")
+    assert "409 conflict" in run("sessions", "open").output
 
 
 def test_a_session_that_answers_in_another_mode_than_it_was_opened_in_says_why(shop: Live, advice: Advice) -> None:
