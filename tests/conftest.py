@@ -31,12 +31,12 @@ for _name in ("LUTRA_URL", "LUTRA_TOKEN", "LUTRA_CA_FILE"):
     os.environ.pop(_name, None)
 
 pytest_plugins = [
-    "tests.support.leftovers",
-    "tests.support.engines",
-    "tests.support.suites",
-    "tests.support.spread",
-    "tests.support.spent",
-    "tests.support.again",
+    "tests.support.pytest_plugins.leftovers",
+    "tests.support.servers.engines",
+    "tests.support.pytest_plugins.suites",
+    "tests.support.pytest_plugins.spread",
+    "tests.support.pytest_plugins.spent",
+    "tests.support.pytest_plugins.again",
 ]
 
 # Nothing asserts a wall-clock time: a busy machine is no failure.

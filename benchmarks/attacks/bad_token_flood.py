@@ -15,8 +15,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.fakes import Document
-from tests.support.service import Agent
+from tests.support.fakes.tasks import Document
+from tests.support.service.hosted import Agent
 
 POLLS = 300
 AT_ONCE = 6

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.fakes import Document
-from tests.support.service import Agent
+from tests.support.fakes.tasks import Document
+from tests.support.service.hosted import Agent
 
 EVERY_S = 2.0
 """A session in a lab reports far more often than an agent does otherwise, and must stay below its own quota."""

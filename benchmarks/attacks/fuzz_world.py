@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 
-from tests.support.fakes import Document
-from tests.support.served import Served
-from tests.support.service import Agent, Api
+from tests.support.fakes.tasks import Document
+from tests.support.service.hosted import Agent, Api
+from tests.support.service.served import Served
 
 SCOPES = ("none", "agent", "read", "operate", "admin")
 POLICY: Document = {

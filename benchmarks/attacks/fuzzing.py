@@ -13,7 +13,7 @@ import httpx
 from benchmarks.attacks.fuzz_checks import Checks
 from benchmarks.attacks.fuzz_requests import Requests, Sent
 from benchmarks.attacks.fuzz_world import World
-from tests.support.served import Served
+from tests.support.service.served import Served
 
 ANSWER_S = 75.0
 REFRESHED_EVERY = 300

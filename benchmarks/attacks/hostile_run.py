@@ -29,8 +29,8 @@ from benchmarks.attacks.hostile_directives import Liar
 from benchmarks.attacks.hostile_oracle import Moment, Oracle
 from benchmarks.attacks.hostile_traffic import Traffic
 from benchmarks.attacks.stores import DEBIAN_15, scratch_folder
-from tests.support.agents import TOKEN, document
-from tests.support.fake_engine import NoSignals
+from tests.support.agent.processes import TOKEN, document
+from tests.support.fakes.engine import NoSignals
 
 ENGINES = ("postgresql", "mysql", "mariadb")
 MODES = ("observe", "reload_only", "restart_in_window")

@@ -10,8 +10,8 @@ from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
 from benchmarks.attacks.kills_load import Ledger
-from tests.support.served import Served
-from tests.support.service import Api
+from tests.support.service.hosted import Api
+from tests.support.service.served import Served
 
 DECIDED = ("approved", "applied", "confirmed", "reverted")
 

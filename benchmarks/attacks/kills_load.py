@@ -13,8 +13,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.fakes import Document
-from tests.support.service import Agent, Api
+from tests.support.fakes.tasks import Document
+from tests.support.service.hosted import Agent, Api
 
 ANSWER_S = 15.0
 PAUSE_S = 0.05

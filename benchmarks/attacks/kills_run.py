@@ -19,8 +19,8 @@ from lutra_lab.servers.postgresql import ScratchPostgres
 from benchmarks.attacks import kills_count
 from benchmarks.attacks.kills_load import Client, Ledger, agent_load, operator_load
 from benchmarks.attacks.stores import DEBIAN_15, LIFTED, Stored, scratch_folder, stored
-from tests.support.agents import agent_process, document, write_toml
-from tests.support.service import Agent
+from tests.support.agent.processes import agent_process, document, write_toml
+from tests.support.service.hosted import Agent
 
 TARGETS = ("service", "worker", "store", "agent")
 WEIGHTS = {"service": 4, "worker": 2, "store": 2, "agent": 2}

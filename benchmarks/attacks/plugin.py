@@ -20,7 +20,7 @@ from benchmarks.attacks.bad_token import registered, token_of
 from benchmarks.attacks.bad_token_others import Neighbour
 from benchmarks.attacks.stores import Stored, env_option, environment, out_option, scratch_folder, store_option, stored
 from benchmarks.attacks.verdicts import Verdict, conclude, table
-from tests.support.service import Api
+from tests.support.service.hosted import Api
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("sleeps", "eats", "burns", "turns")

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.service import Agent
+from tests.support.service.hosted import Agent
 
 ANSWER_S = 10.0
 DRAIN_S = 60.0

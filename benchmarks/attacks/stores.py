@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.served import Served
+from tests.support.service.served import Served
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STORES = ("sqlite", "postgresql")

@@ -15,7 +15,7 @@ from benchmarks.faults.report import KEY, RIVALS, ROWS, write
 from benchmarks.faults.rivals import measure, naming, on_sound, rivals
 from benchmarks.faults.run import run
 from benchmarks.tuning.rows import Results, newest, read
-from tests.support.engines import VARIANTS
+from tests.support.servers.engines import VARIANTS
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -64,7 +64,7 @@ class Fault:
     words: tuple[str, ...] = ()
     """Expressions by which another tool's line is known to speak of the fault, beside the names of its options."""
     server: str = ""
-    """Of `tests.support.engines.VARIANTS`; empty for the usual one of the file's engine."""
+    """Of `tests.support.servers.engines.VARIANTS`; empty for the usual one of the file's engine."""
 
     def __post_init__(self) -> None:
         if not self.causes or not 0 < self.seconds <= 600:

@@ -25,8 +25,8 @@ from benchmarks.faults.run import prepared, told
 from benchmarks.faults.shop import Busy
 from benchmarks.tuning.markdown import table
 from benchmarks.tuning.rows import Results, newest, read
-from tests.support.agents import config
-from tests.support.engines import STATEMENTS, VARIANTS, scratch
+from tests.support.agent.processes import config
+from tests.support.servers.engines import STATEMENTS, VARIANTS, scratch
 
 HERE = Path(__file__).parent
 ROWS = "healthy.jsonl"

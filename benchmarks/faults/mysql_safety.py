@@ -14,7 +14,7 @@ from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.symptoms import Symptom
 
 from benchmarks.faults.fault import Fault, Make, Scene, Treat
-from tests.support.engines import scratch
+from tests.support.servers.engines import scratch
 
 MYSQL = "mysql"
 BINLOG = {"log_bin": "bin", "server_id": "1"}

@@ -11,7 +11,7 @@ from contextlib import suppress
 from lutra_models.symptoms import Symptom
 
 from benchmarks.faults.fault import Fault, Make, Scene
-from tests.support.engines import scratch
+from tests.support.servers.engines import scratch
 
 SESSIONS = 60
 BIG = 1_000_000

@@ -17,7 +17,7 @@ from lutra_lab.servers.base import ScratchServer
 from benchmarks.faults.fault import Fault, Scene
 from benchmarks.faults.run import Row, prepared
 from benchmarks.faults.shop import Busy
-from tests.support.engines import scratch
+from tests.support.servers.engines import scratch
 
 WAIT_S = 20.0
 """The tools read counters since the server's start: this long the fault works before they look."""

@@ -23,8 +23,8 @@ from lutra_models.symptoms import Diagnosis, Symptom
 from benchmarks.faults.fault import Fault, Scene
 from benchmarks.faults.lines import answer
 from benchmarks.faults.shop import Busy, fill
-from tests.support.agents import config
-from tests.support.engines import scratch
+from tests.support.agent.processes import config
+from tests.support.servers.engines import scratch
 
 FIRST = 3
 """Of this many lines one has to name the fault."""

@@ -27,8 +27,8 @@ from benchmarks.agent_footprint.stub import Handler, stub_service
 from benchmarks.faults.shop import Busy, fill
 from benchmarks.tuning.markdown import table
 from benchmarks.tuning.rows import Results, newest, read
-from tests.support.agents import TOKEN, config, document, write_toml
-from tests.support.engines import STATEMENTS, scratch
+from tests.support.agent.processes import TOKEN, config, document, write_toml
+from tests.support.servers.engines import STATEMENTS, scratch
 
 HERE = Path(__file__).parent
 ROWS = "weight.jsonl"

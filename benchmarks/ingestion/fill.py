@@ -15,7 +15,7 @@ from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.schema.tables import DatabaseRow, SettingsRow, TokenRow
 from sqlalchemy import insert
 
-from tests.support.service import MEMORY_BYTES, POSTGRESQL
+from tests.support.service.hosted import MEMORY_BYTES, POSTGRESQL
 
 AGENT, EPOCH, HASH = "agent1", "epoch1", "h1"
 HOST = {"memory_bytes": MEMORY_BYTES, "cores": 4.0}

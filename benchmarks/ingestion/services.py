@@ -19,7 +19,7 @@ from lutra_models import serial
 
 from benchmarks.attacks.stores import LIFTED, store_url
 from benchmarks.ingestion.fill import Reporter, fill, report
-from tests.support.service import POSTGRESQL, Api
+from tests.support.service.hosted import POSTGRESQL, Api
 
 READY_S = 60.0
 HERE = Path(__file__).resolve().parents[2]

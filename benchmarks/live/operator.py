@@ -13,8 +13,8 @@ from lutra_client import Client, Conflict
 from lutra_client.schemas import MaintenanceWindowBody, NewSession, RecommendationAnswer
 from lutra_lab.servers.base import ScratchServer
 
-from tests.support.agents import agent_process, document, write_toml
-from tests.support.served import Served
+from tests.support.agent.processes import agent_process, document, write_toml
+from tests.support.service.served import Served
 
 EVERY_S = 5
 SECOND_LOOK_S = 120.0

@@ -20,7 +20,7 @@ from lutra_service.db.schema.tables import ReportRow
 from lutra_service.db.store import Store
 from sqlalchemy import Engine, insert
 
-from tests.support.served import Served
+from tests.support.service.served import Served
 
 DATABASES, SETTINGS, METRICS, PORTION = 20, 45, 75, 5_000
 FORMATS = ("jsonl", "csv", "parquet")

@@ -13,9 +13,9 @@ from pathlib import Path
 import click
 import httpx
 
-from tests.support.served import Served
-from tests.support.service import Agent, Api
-from tests.support.sessions import tune
+from tests.support.service.hosted import Agent, Api
+from tests.support.service.served import Served
+from tests.support.service.sessions import tune
 
 COUNTERS = 70
 """About as many metrics as the agent for PostgreSQL puts into a window."""

@@ -22,7 +22,7 @@ from lutra_service.db.schema.records import Job, JobName
 from lutra_service.db.store import Store, UnitOfWork
 
 from benchmarks.store_scale.filling import databases, fill
-from tests.support.service import POSTGRESQL
+from tests.support.service.hosted import POSTGRESQL
 
 STEPS = (10_000, 1_000_000, 10_000_000)
 TIMES = 50

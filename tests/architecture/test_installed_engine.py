@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lutra_models import extensions
 
-from tests.support.families import INSTALLED
+from tests.support.servers.families import INSTALLED
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ROOT / "tests" / "installed"

@@ -23,9 +23,9 @@ PAUSE = "a pause between two looks, not a limit"
 PASSES = "the test is about the limit, and what is waited for cannot come"
 OWN_CLOCK = "seconds of a clock that the test moves"
 SHORT: dict[str, str] = {
-    "support/fleet.py:Steward.at_work": PAUSE,
-    "support/loads.py:Load._run": PAUSE,
-    "support/raw_server.py:dripping": PAUSE,
+    "support/service/fleet.py:Steward.at_work": PAUSE,
+    "support/servers/loads.py:Load._run": PAUSE,
+    "support/servers/raw_server.py:dripping": PAUSE,
     "integration/agent/test_conformance.py:TestEngine.test_one_that_runs_and_does_not_listen_is_waited_for": PASSES,
     "integration/lab/test_mysqld.py:test_a_restart_kills_a_server_that_does_not_shut_down": PASSES,
     "integration/service/test_client.py:_session": PASSES,

@@ -11,7 +11,7 @@ from lutra_client.binding import Group, call, pages, rows
 from lutra_client.moments import reader_of
 
 from tests.contract.test_openapi import COMMITTED
-from tests.support.client_source import method_of, sources, write
+from tests.support.service.client_source import method_of, sources, write
 
 DOCUMENT = json.loads(COMMITTED.read_text())
 

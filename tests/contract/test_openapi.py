@@ -9,8 +9,8 @@ from typing import Any
 
 from lutra_service.api.http.problems import STATUS
 
-from tests.support.application import first_application
-from tests.support.documented import Documented
+from tests.support.service.application import first_application
+from tests.support.service.documented import Documented
 
 COMMITTED = Path(__file__).parents[2] / "service" / "openapi.json"
 OPEN = ("/healthz", "/readyz", "/metrics")

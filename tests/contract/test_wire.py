@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lutra_models.wire import Directive, Receipt, Report
 
-from tests.support.service import Agent, Service, running
+from tests.support.service.hosted import Agent, Service, running
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

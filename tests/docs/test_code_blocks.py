@@ -39,10 +39,10 @@ from lutra_models.lifecycle import NOT_COMPUTED
 from lutra_service.app.workloads.imports.mapping import ColumnMapping
 
 from tests.docs.pages import ROOT, Block, blocks, pages
-from tests.support.engines import missing
-from tests.support.served import UNHURRIED, Served
-from tests.support.service import LONGEST, Agent, Document
-from tests.support.sessions import tune
+from tests.support.servers.engines import missing
+from tests.support.service.hosted import LONGEST, Agent, Document
+from tests.support.service.served import UNHURRIED, Served
+from tests.support.service.sessions import tune
 from tests.support.waiting import until
 
 BLOCKS = [block for page in pages() for block in blocks(page)]

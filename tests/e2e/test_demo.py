@@ -13,7 +13,7 @@ import pytest
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
-from tests.support.demo import GENTLER, SHORTER, loadable
+from tests.support.service.demo import GENTLER, SHORTER, loadable
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]
 TARGETS = {"p99_ms", "qps", "tps"}

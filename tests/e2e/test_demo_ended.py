@@ -14,8 +14,8 @@ import psutil
 import pytest
 from lutra_lab.servers.processes import runs
 
-from tests.support.demo import DEMO, SHORTER, loadable
-from tests.support.engines import program
+from tests.support.servers.engines import program
+from tests.support.service.demo import DEMO, SHORTER, loadable
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

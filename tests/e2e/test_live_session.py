@@ -15,10 +15,10 @@ import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.guardrails import GUARDS
 
-from tests.support.agents import TOKEN, agent_process, settings_of
-from tests.support.loads import inserting
-from tests.support.served import UNHURRIED, Served
-from tests.support.service import LONGEST, Api
+from tests.support.agent.processes import TOKEN, agent_process, settings_of
+from tests.support.servers.loads import inserting
+from tests.support.service.hosted import LONGEST, Api
+from tests.support.service.served import UNHURRIED, Served
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

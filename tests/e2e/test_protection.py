@@ -15,10 +15,10 @@ import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.guardrails import GUARDS
 
-from tests.support.agents import agent_process, settings_of, write_toml
-from tests.support.loads import loaded
-from tests.support.served import UNHURRIED, Served
-from tests.support.service import Document
+from tests.support.agent.processes import agent_process, settings_of, write_toml
+from tests.support.servers.loads import loaded
+from tests.support.service.hosted import Document
+from tests.support.service.served import UNHURRIED, Served
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

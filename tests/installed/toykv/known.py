@@ -1,6 +1,6 @@
 """What the suites want to know of the engine: values to change, and commands that read and load it."""
 
-from tests.support.families import Family
+from tests.support.servers.families import Family
 
 FAMILY = Family(
     at_once={"cache": 1024, "compress": "yes", "clients": 200},

@@ -20,10 +20,10 @@ from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support import certificates
-from tests.support.engines import scratch
-from tests.support.pooler import pooler
-from tests.support.served import Served
+from tests.support.servers import certificates
+from tests.support.servers.engines import scratch
+from tests.support.servers.pooler import pooler
+from tests.support.service.served import Served
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -14,9 +14,9 @@ from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import Outcome
 
-from tests.support.agents import TOKEN, agent_process, config, document, guards, settings_of, write_toml
-from tests.support.fake_engine import NoSignals
-from tests.support.fake_service import FakeService, serving
+from tests.support.agent.processes import TOKEN, agent_process, config, document, guards, settings_of, write_toml
+from tests.support.fakes.engine import NoSignals
+from tests.support.fakes.service import FakeService, serving
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

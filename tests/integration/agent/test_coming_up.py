@@ -14,7 +14,7 @@ from lutra_agent.control.server import ServerControl
 from lutra_agent.errors import ServerStarting
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.subjects import subject_of
+from tests.support.servers.subjects import subject_of
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -14,9 +14,9 @@ from lutra_agent.errors import DidNotStart
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.server import SERVER
 
-from tests.support.conformance import EngineConformance, Subject
-from tests.support.engines import OTHER_STORES, scratch
-from tests.support.subjects import ENGINES, engine_of, subject_of
+from tests.support.conformance.engine import EngineConformance, Subject
+from tests.support.servers.engines import OTHER_STORES, scratch
+from tests.support.servers.subjects import ENGINES, engine_of, subject_of
 
 SERVERS = ("postgres15", "redis8", *ENGINES, *OTHER_STORES)
 """The usual server of each engine, and further versions."""

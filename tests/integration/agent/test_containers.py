@@ -24,12 +24,12 @@ from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.wire import Directive, Outcome
 
-from tests.support.agents import config
-from tests.support.container import Container, beside, mounted_beside, on_a_volume
-from tests.support.engines import missing, scratch
-from tests.support.families import known_of
-from tests.support.subjects import engine_of, variables
-from tests.support.suites import on_first
+from tests.support.agent.processes import config
+from tests.support.pytest_plugins.suites import on_first
+from tests.support.servers.container import Container, beside, mounted_beside, on_a_volume
+from tests.support.servers.engines import missing, scratch
+from tests.support.servers.families import known_of
+from tests.support.servers.subjects import engine_of, variables
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -14,9 +14,9 @@ from lutra_agent.engines.postgresql.telemetry import data_size
 from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 
-from tests.support.agents import config
-from tests.support.engines import scratch
-from tests.support.fake_clock import START
+from tests.support.agent.processes import config
+from tests.support.fakes.clock import START
+from tests.support.servers.engines import scratch
 
 pytestmark = pytest.mark.engine
 

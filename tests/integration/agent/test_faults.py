@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from lutra_lab.servers.base import ScratchServer
 
-from tests.support.agents import TOKEN
-from tests.support.disks import fill, tiny_disk
-from tests.support.engines import OTHER_STORES, made, scratch
-from tests.support.fake_service import FakeService, serving
-from tests.support.families import known
-from tests.support.faults import Scene
-from tests.support.loads import loaded
-from tests.support.rights import account
-from tests.support.subjects import ENGINES
-from tests.support.suites import on_first
+from tests.support.agent.broken import Scene
+from tests.support.agent.processes import TOKEN
+from tests.support.fakes.service import FakeService, serving
+from tests.support.pytest_plugins.suites import on_first
+from tests.support.servers.disks import fill, tiny_disk
+from tests.support.servers.engines import OTHER_STORES, made, scratch
+from tests.support.servers.families import known
+from tests.support.servers.loads import loaded
+from tests.support.servers.rights import account
+from tests.support.servers.subjects import ENGINES
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -15,11 +15,20 @@ from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import GuardEvent, Outcome
 
-from tests.support.agents import TOKEN, MovedClock, agent_process, config, document, guards, settings_of, write_toml
-from tests.support.disks import fill, tiny_disk
-from tests.support.fake_engine import NoSignals
-from tests.support.fake_service import FakeService, serving
-from tests.support.loads import loaded
+from tests.support.agent.processes import (
+    TOKEN,
+    MovedClock,
+    agent_process,
+    config,
+    document,
+    guards,
+    settings_of,
+    write_toml,
+)
+from tests.support.fakes.engine import NoSignals
+from tests.support.fakes.service import FakeService, serving
+from tests.support.servers.disks import fill, tiny_disk
+from tests.support.servers.loads import loaded
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

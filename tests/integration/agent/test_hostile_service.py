@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import TOKEN, agent_process, document, guards, write_toml
-from tests.support.fake_service import FakeService, serving
-from tests.support.loads import loaded
+from tests.support.agent.processes import TOKEN, agent_process, document, guards, write_toml
+from tests.support.fakes.service import FakeService, serving
+from tests.support.servers.loads import loaded
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -34,10 +34,10 @@ from lutra_models.errors import ApplyCode
 from lutra_models.knobs import Value
 from lutra_models.server import Host
 
-from tests.support.directed import Directed, directed
-from tests.support.engines import scratch
-from tests.support.source_conformance import Kept, SourceConformance
-from tests.support.subjects import subject_of
+from tests.support.agent.directed import Directed, directed
+from tests.support.conformance.source import Kept, SourceConformance
+from tests.support.servers.engines import scratch
+from tests.support.servers.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

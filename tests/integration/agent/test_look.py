@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from lutra_agent.commands.cli import look
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.engines import scratch
-from tests.support.pooler import pooler
+from tests.support.servers.engines import scratch
+from tests.support.servers.pooler import pooler
 
 pytestmark = pytest.mark.engine
 

@@ -12,10 +12,10 @@ from lutra_agent.engines.postgresql.server import place
 from lutra_lab.servers.mariadb import HISTOGRAM
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.engines import STATEMENTS, scratch
 from tests.support.odd.connections import PROGRAMS, section
 from tests.support.odd.worlds import heard, world
-from tests.support.suites import examples
+from tests.support.pytest_plugins.suites import examples
+from tests.support.servers.engines import STATEMENTS, scratch
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -8,9 +8,9 @@ from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.metrics.rates import Span, span
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.pooled import TABLE, Application, working
-from tests.support.pooler import pooler
-from tests.support.samples import sample
+from tests.support.reported.samples import sample
+from tests.support.servers.pooler import pooler
+from tests.support.service.pooled import TABLE, Application, working
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]
 

@@ -14,8 +14,8 @@ from lutra_agent.linux.allocators import OWN, drop_in
 from lutra_agent.linux.kernel import Refused
 from lutra_agent.linux.places import Places
 
-from tests.support.booted import Booted, NotAllowed, booted, lacking
-from tests.support.engines import missing
+from tests.support.agent.booted import Booted, NotAllowed, booted, lacking
+from tests.support.servers.engines import missing
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -53,7 +53,7 @@ def host(tmp_path: Path) -> Iterator[Booted]:
 
 
 def test_a_restart_loads_the_library_and_every_way_back_leaves_nothing_of_it(library: str, host: Booted) -> None:
-    program = (sys.executable, "-m", "tests.support.preloading", UNIT)
+    program = (sys.executable, "-m", "tests.support.agent.preloading", UNIT)
     ran = host.run(*program, PYTHONPATH=os.pathsep.join(filter(None, sys.path)), PYTHONDONTWRITEBYTECODE="1")
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout.splitlines()[-1])

@@ -18,9 +18,9 @@ from lutra_models.catalog import meet
 from lutra_models.knobs import Choice, Configuration, KnobSpace, Number, Value
 from lutra_models.server import Policy, Server
 
-from tests.support.conformance import HOST, Subject
-from tests.support.engines import OTHER_STORES, scratch
-from tests.support.subjects import ENGINES, engine_of, subject_of
+from tests.support.conformance.engine import HOST, Subject
+from tests.support.servers.engines import OTHER_STORES, scratch
+from tests.support.servers.subjects import ENGINES, engine_of, subject_of
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]

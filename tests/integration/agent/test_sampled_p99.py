@@ -30,9 +30,9 @@ from lutra_agent.engines.postgresql.telemetry.ages import sampler
 from lutra_agent.engines.postgresql.telemetry.ages.bins import ENDS_MS, RATIO, Counts, range_of
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import document, write_toml
-from tests.support.engines import scratch
-from tests.support.fake_clock import START
+from tests.support.agent.processes import document, write_toml
+from tests.support.fakes.clock import START
+from tests.support.servers.engines import scratch
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.engine

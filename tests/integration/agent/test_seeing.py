@@ -28,13 +28,13 @@ from lutra_models.catalog import load, meet
 from lutra_models.catalog.statements import Step
 from lutra_models.server import Host, Policy
 
-from tests.support import certificates
-from tests.support.agents import TOKEN, agent_process, config, document, write_toml
-from tests.support.certificates import authority
-from tests.support.engines import scratch
-from tests.support.fake_engine import NoSignals
-from tests.support.fake_service import FakeService, serving
-from tests.support.samples import sample
+from tests.support.agent.processes import TOKEN, agent_process, config, document, write_toml
+from tests.support.fakes.engine import NoSignals
+from tests.support.fakes.service import FakeService, serving
+from tests.support.reported.samples import sample
+from tests.support.servers import certificates
+from tests.support.servers.certificates import authority
+from tests.support.servers.engines import scratch
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.engine

@@ -13,10 +13,10 @@ from lutra_models.catalog import load
 from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER
 
-from tests.support.conformance import Subject
-from tests.support.engines import scratch
-from tests.support.families import known
-from tests.support.subjects import ENGINES, subject_of
+from tests.support.conformance.engine import Subject
+from tests.support.servers.engines import scratch
+from tests.support.servers.families import known
+from tests.support.servers.subjects import ENGINES, subject_of
 
 WITH_SECOND_SOURCE = tuple(engine for engine in ENGINES if known(engine).host_file)
 

@@ -20,8 +20,8 @@ from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.wire import Directive
 
-from tests.support.agents import config, guards
-from tests.support.engines import scratch
+from tests.support.agent.processes import config, guards
+from tests.support.servers.engines import scratch
 from tests.support.waiting import until
 
 GROUPS = Path("/sys/fs/cgroup/memory")

@@ -21,13 +21,13 @@ from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models import extensions
 
-from tests.support.agents import TOKEN, config, guards
-from tests.support.engines import OTHER_STORES, scratch
-from tests.support.fake_engine import NoSignals
-from tests.support.fake_service import FakeService, serving
-from tests.support.faults import Scene
-from tests.support.subjects import ENGINES, subject_of
-from tests.support.suites import on_first
+from tests.support.agent.broken import Scene
+from tests.support.agent.processes import TOKEN, config, guards
+from tests.support.fakes.engine import NoSignals
+from tests.support.fakes.service import FakeService, serving
+from tests.support.pytest_plugins.suites import on_first
+from tests.support.servers.engines import OTHER_STORES, scratch
+from tests.support.servers.subjects import ENGINES, subject_of
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

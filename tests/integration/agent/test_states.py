@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.engines import POSTGRES, scratch
-from tests.support.samples import sample
-from tests.support.subjects import engine_of
+from tests.support.reported.samples import sample
+from tests.support.servers.engines import POSTGRES, scratch
+from tests.support.servers.subjects import engine_of
 
 pytestmark = pytest.mark.engine
 

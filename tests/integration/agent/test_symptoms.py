@@ -14,11 +14,11 @@ from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer, Session
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import config
-from tests.support.engines import POSTGRES, scratch
-from tests.support.fake_clock import START, FakeClock
-from tests.support.samples import sample
-from tests.support.symptomatic import Patient, cures
+from tests.support.agent.processes import config
+from tests.support.fakes.clock import START, FakeClock
+from tests.support.reported.samples import sample
+from tests.support.servers.engines import POSTGRES, scratch
+from tests.support.servers.symptomatic import Patient, cures
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.engine

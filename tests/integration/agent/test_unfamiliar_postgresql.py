@@ -15,9 +15,9 @@ from lutra_agent.errors import ApplyRefused
 from lutra_agent.metrics.rates import Span, span
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.engines import STATEMENTS, scratch
-from tests.support.pooler import POOL, pooler
-from tests.support.samples import sample
+from tests.support.reported.samples import sample
+from tests.support.servers.engines import STATEMENTS, scratch
+from tests.support.servers.pooler import POOL, pooler
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -16,7 +16,7 @@ from lutra_models.catalog.statements import as_text
 from lutra_models.knobs import Number, Value
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
-from tests.support.engines import scratch
+from tests.support.servers.engines import scratch
 from tests.support.waiting import until
 
 CATALOG = load("postgresql")

@@ -13,7 +13,7 @@ from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.knobs import Knob, Number, Value
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
-from tests.support.engines import MYSQLDS, missing, scratch
+from tests.support.servers.engines import MYSQLDS, missing, scratch
 from tests.support.waiting import until
 
 SLOW_TO_MOVE = {"innodb_redo_log_capacity": 256 << 20, "innodb_log_file_size": 128 << 20}

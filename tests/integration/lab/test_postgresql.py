@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.engines import scratch
+from tests.support.servers.engines import scratch
 
 pytestmark = pytest.mark.engine
 

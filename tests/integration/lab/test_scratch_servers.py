@@ -20,11 +20,11 @@ from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.ports import accepts
 from lutra_lab.servers.processes import having, runs
 
-from tests.support.agents import suggested
-from tests.support.driver_conformance import measurement
-from tests.support.engines import installed, made, program, scratch
-from tests.support.families import known
-from tests.support.suites import on_first
+from tests.support.agent.processes import suggested
+from tests.support.conformance.driver import measurement
+from tests.support.pytest_plugins.suites import on_first
+from tests.support.servers.engines import installed, made, program, scratch
+from tests.support.servers.families import known
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

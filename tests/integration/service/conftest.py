@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.served import UNHURRIED, Served
+from tests.support.service.served import UNHURRIED, Served
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from lutra_client.assistants.marked import MARK
 from mcp import MCPError, StdioServerParameters
 from mcp.client.client import Client
 
-from tests.support.served import LUTRA, Served
+from tests.support.service.served import LUTRA, Served
 
 pytestmark = pytest.mark.slow
 

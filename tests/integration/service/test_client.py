@@ -16,8 +16,8 @@ from lutra_models.history import History
 from starlette.routing import compile_path
 
 from tests.contract.test_openapi import COMMITTED
-from tests.support.served import Served
-from tests.support.service import LONGEST_S, Agent
+from tests.support.service.hosted import LONGEST_S, Agent
+from tests.support.service.served import Served
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow

@@ -20,9 +20,9 @@ from lutra_service.workers.processes import WorkerProcess, local_worker
 from lutra_service.workers.protocol import ComputationFailed, Limits, NoWorker, Worker, WorkerLost
 from lutra_service.workers.worker_process import NICE
 
-from tests.support import cluster as clusters
-from tests.support import poison
-from tests.support.service import Agent, Document, Service, running
+from tests.support.service import cluster as clusters
+from tests.support.service import poison
+from tests.support.service.hosted import Agent, Document, Service, running
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[3]
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
 LIMITS = Limits(PATIENCE_S, 2 << 30)
 SHORT_S = 1.0
-POISON = "tests.support.poison"
+POISON = "tests.support.service.poison"
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from benchmarks.attacks import fuzzing
 from benchmarks.attacks.fuzz_world import SCOPES
 from benchmarks.attacks.fuzzing import fuzz
 from benchmarks.attacks.stores import LIFTED, STORES, stored
-from tests.support.engines import installed
-from tests.support.served import UNHURRIED
+from tests.support.servers.engines import installed
+from tests.support.service.served import UNHURRIED
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine, pytest.mark.thorough]

@@ -9,9 +9,9 @@ from lutra_client import Client
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
-from tests.support.measured_tables import SETTINGS, tpcc
-from tests.support.served import Served
-from tests.support.sessions import tune
+from tests.support.service.measured_tables import SETTINGS, tpcc
+from tests.support.service.served import Served
+from tests.support.service.sessions import tune
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 SERVER = ("--engine", "postgresql", "--engine-version", "16", "--memory", "32GB", "--cores", "8")

@@ -17,8 +17,8 @@ from lutra_service.app.workloads import lessons
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
-from tests.support.served import UNHURRIED, Served
-from tests.support.service import LONGEST_S, Agent
+from tests.support.service.hosted import LONGEST_S, Agent
+from tests.support.service.served import UNHURRIED, Served
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow

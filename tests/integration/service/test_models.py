@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.served import LUTRA, UNHURRIED, Served
-from tests.support.service import LONGEST, Agent, Api, Document
+from tests.support.service.hosted import LONGEST, Agent, Api, Document
+from tests.support.service.served import LUTRA, UNHURRIED, Served
 from tests.support.waiting import until, until_done
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine, pytest.mark.thorough]

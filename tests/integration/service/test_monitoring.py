@@ -14,8 +14,8 @@ import pytest
 import yaml
 from lutra_lab.servers.ports import free_port
 
-from tests.support.fleet import MEMBERS, Steward
-from tests.support.served import UNHURRIED, Served
+from tests.support.service.fleet import MEMBERS, Steward
+from tests.support.service.served import UNHURRIED, Served
 from tests.support.waiting import PATIENCE_S, until, until_done
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]

@@ -11,7 +11,7 @@ import pytest
 from lutra_client import contexts
 from lutra_client.contexts import Context
 
-from tests.support.served import LUTRA, UNHURRIED, Served
+from tests.support.service.served import LUTRA, UNHURRIED, Served
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow

@@ -16,11 +16,11 @@ from lutra_notebooks.book_folder import BOOK
 from lutra_notebooks.opened import LIVE
 from nbclient import NotebookClient
 
-from tests.support.engines import a_database
-from tests.support.fleet import Fleet, a_fleet, grow
-from tests.support.public_tables import few_public_tables
-from tests.support.served import UNHURRIED, Served
-from tests.support.sessions import tune
+from tests.support.servers.engines import a_database
+from tests.support.service.fleet import Fleet, a_fleet, grow
+from tests.support.service.public_tables import few_public_tables
+from tests.support.service.served import UNHURRIED, Served
+from tests.support.service.sessions import tune
 from tests.support.waiting import PATIENCE_S, until_done
 
 pytestmark = pytest.mark.slow

@@ -12,11 +12,11 @@ import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.integration.service.test_tune_command import MEMORY_ALONE, registered, tune
-from tests.support.agents import document, write_toml
-from tests.support.counted import counted, twice_as_many
-from tests.support.engines import scratch
-from tests.support.served import Served
-from tests.support.service import Document
+from tests.support.agent.processes import document, write_toml
+from tests.support.servers.counted import counted, twice_as_many
+from tests.support.servers.engines import scratch
+from tests.support.service.hosted import Document
+from tests.support.service.served import Served
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]
 

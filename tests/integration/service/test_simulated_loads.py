@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from tests.support.served import Served
-from tests.support.service import Agent, Document
+from tests.support.service.hosted import Agent, Document
+from tests.support.service.served import Served
 
 pytestmark = pytest.mark.slow
 

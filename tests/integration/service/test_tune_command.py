@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import agent_process, document, write_toml
-from tests.support.counted import counted, twice_as_many
-from tests.support.engines import scratch
-from tests.support.served import Served
+from tests.support.agent.processes import agent_process, document, write_toml
+from tests.support.servers.counted import counted, twice_as_many
+from tests.support.servers.engines import scratch
+from tests.support.service.served import Served
 from tests.support.waiting import until
 
 TRIALS = 3

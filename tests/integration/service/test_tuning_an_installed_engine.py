@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from lutra_models import extensions
 
-from tests.support.agents import document, write_toml
-from tests.support.commands import agent_command
-from tests.support.engines import scratch
-from tests.support.served import Served
-from tests.support.subjects import variables
+from tests.support.agent.commands import agent_command
+from tests.support.agent.processes import document, write_toml
+from tests.support.servers.engines import scratch
+from tests.support.servers.subjects import variables
+from tests.support.service.served import Served
 
 ENGINES = [kind.engine for kind in extensions.installed(extensions.SCRATCH_SERVERS)]
 TRIALS = 4

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from lutra_models import serial
 
-from tests.support.served import Served
-from tests.support.service import Agent
-from tests.support.sessions import more_buffers_help, tune
+from tests.support.service.hosted import Agent
+from tests.support.service.served import Served
+from tests.support.service.sessions import more_buffers_help, tune
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 

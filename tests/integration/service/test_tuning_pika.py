@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents import document, write_toml
-from tests.support.commands import agent_command
+from tests.support.agent.commands import agent_command
+from tests.support.agent.processes import document, write_toml
 from tests.support.data import pika_load
-from tests.support.engines import PIKAS, scratch
-from tests.support.served import Served
-from tests.support.subjects import variables
+from tests.support.servers.engines import PIKAS, scratch
+from tests.support.servers.subjects import variables
+from tests.support.service.served import Served
 
 TRIALS = 4
 SMALL = "14045392"

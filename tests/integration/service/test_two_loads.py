@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import agent_process, document, write_toml
-from tests.support.engines import scratch
-from tests.support.served import Served
-from tests.support.service import Document
+from tests.support.agent.processes import agent_process, document, write_toml
+from tests.support.servers.engines import scratch
+from tests.support.service.hosted import Document
+from tests.support.service.served import Served
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]

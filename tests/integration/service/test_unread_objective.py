@@ -8,10 +8,10 @@ from contextlib import suppress
 import pytest
 from lutra_lab.servers.errors import LabError
 
-from tests.support.agents import agent_process
-from tests.support.engines import scratch
-from tests.support.served import Served
-from tests.support.service import Document
+from tests.support.agent.processes import agent_process
+from tests.support.servers.engines import scratch
+from tests.support.service.hosted import Document
+from tests.support.service.served import Served
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.engine

@@ -23,9 +23,9 @@ from lutra_models.errors import LutraError
 from lutra_models.server import Host
 from lutra_models.wire import Report
 
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_engine import NoSignals
-from tests.support.fake_service import decoded
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.engine import NoSignals
+from tests.support.fakes.service import decoded
 
 HOST = Host(memory_bytes=8 << 30, cores=4)
 INTERVAL_S = 10

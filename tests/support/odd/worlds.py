@@ -18,7 +18,7 @@ from tests.support.odd.agent import HOST, Agent
 from tests.support.odd.answers import FAMILY, KINDS, TAG, Oddity, OddServer, oddities
 from tests.support.odd.connections import engine_over, real
 from tests.support.odd.heard import Heard
-from tests.support.samples import sample
+from tests.support.reported.samples import sample
 
 INTERVALS = 3
 """The first of them has no window."""

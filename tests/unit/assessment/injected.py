@@ -16,9 +16,9 @@ from lutra_models.evidence import Evidence, Finding, Move
 from lutra_models.server import Policy, Server
 from lutra_models.symptoms import MeasuredWindow, diagnose
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.redis_servers import a_redis
-from tests.support.servers import GB, a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import GB, a_server
+from tests.support.reported.redis import a_redis
 
 KB, MB = 2**10, 2**20
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0

@@ -17,8 +17,8 @@ from lutra_models.server import Policy, Server
 from lutra_models.symptoms import MeasuredWindow, diagnose
 from lutra_models.symptoms.rows import rows
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.servers import GB, a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import GB, a_server
 
 HOUR = 3600.0
 FORCED = {"checkpointer.requested_per_s": 38 / HOUR, "checkpointer.timed_per_s": 3 / HOUR, "wal.bytes_per_s": 6e6}

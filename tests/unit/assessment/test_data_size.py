@@ -13,8 +13,8 @@ from lutra_models.server import Policy, Server
 from lutra_models.symptoms import MeasuredWindow, diagnose
 from lutra_models.symptoms.span import data_facts
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.servers import GB, a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import GB, a_server
 
 MB = 2**20
 HOUR = 3600.0

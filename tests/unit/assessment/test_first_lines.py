@@ -10,7 +10,7 @@ from lutra_models.server import Policy
 from lutra_models.symptoms import MeasuredWindow, diagnose
 
 from benchmarks.faults.lines import alike, answer, distinct
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 from tests.unit.assessment.injected import GB, HOST_COUNTS, HOST_LEVELS, MB, MINUTE, Numbers
 
 pytestmark = pytest.mark.slow

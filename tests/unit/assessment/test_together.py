@@ -8,7 +8,7 @@ from lutra_models.evidence import Finding
 from lutra_models.knobs import Configuration
 from lutra_models.server import Policy
 
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 from tests.unit.assessment.injected import GB, HOUR, MB, Numbers, Seen, busy, innodb, moves, postgresql, strong
 
 SWAPS: Numbers = {"host.swap_in_bytes": HOUR * 3 * MB, "host.swap_out_bytes": HOUR * 3 * MB}

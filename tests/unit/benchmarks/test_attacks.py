@@ -25,7 +25,7 @@ from benchmarks.attacks.hostile_clock import JumpingClock
 from benchmarks.attacks.hostile_directives import KINDS, Liar
 from benchmarks.attacks.hostile_oracle import Moment
 from benchmarks.attacks.verdicts import Verdict, conclude
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 
 pytestmark = pytest.mark.thorough
 

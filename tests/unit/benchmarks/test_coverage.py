@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks.tuning.coverage import POINTS, forest_quantiles, judge, observed, targets
 from benchmarks.tuning.tasks import Task
-from tests.support.small_task import small_task
+from tests.support.service.small_task import small_task
 
 pytestmark = pytest.mark.thorough
 

@@ -9,7 +9,7 @@ from lutra_models.metrics import Goal
 from benchmarks.tuning.ending import CHANGE_S, WARMUP_S, WINDOW_S, play, window
 from benchmarks.tuning.report_ending import ending
 from benchmarks.tuning.rows import Results
-from tests.support.small_task import small_task
+from tests.support.service.small_task import small_task
 
 pytestmark = pytest.mark.thorough
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.tuning.handover import compared, summary
 from benchmarks.tuning.report_handover import handover
-from tests.support.small_task import small_task
+from tests.support.service.small_task import small_task
 
 pytestmark = pytest.mark.thorough
 

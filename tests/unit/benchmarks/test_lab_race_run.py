@@ -26,7 +26,7 @@ from benchmarks.lab.race.run import Course, Plan
 from benchmarks.lab.session import Row, Session
 from benchmarks.tuning import cube
 from benchmarks.tuning.rows import read
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 

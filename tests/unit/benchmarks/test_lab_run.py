@@ -14,7 +14,7 @@ from benchmarks.lab.run import about, differences, line, measured
 from benchmarks.lab.session import Session
 from benchmarks.lab.steps import Plan, Step, remaining
 from benchmarks.lab.studies import named
-from tests.support.mysql_servers import a_mysqld
+from tests.support.reported.mysql import a_mysqld
 
 pytestmark = pytest.mark.thorough
 

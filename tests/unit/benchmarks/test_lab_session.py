@@ -9,7 +9,7 @@ import pytest
 from benchmarks.lab.intervals import Recorded, forecasts
 from benchmarks.lab.session import Session, observation, trials
 from benchmarks.lab.studies import named
-from tests.support.mysql_servers import a_mysqld
+from tests.support.reported.mysql import a_mysqld
 
 pytestmark = pytest.mark.thorough
 

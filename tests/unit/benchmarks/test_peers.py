@@ -6,7 +6,7 @@ from click import ClickException
 from scipy.linalg import cho_factor, cho_solve
 
 from benchmarks.tuning import ottertune, peers, race
-from tests.support.small_task import small_task
+from tests.support.service.small_task import small_task
 
 pytestmark = pytest.mark.thorough
 

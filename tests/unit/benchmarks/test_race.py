@@ -14,7 +14,7 @@ from benchmarks.tuning.optimisers import OURS, of_document, variant
 from benchmarks.tuning.race import Course
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
-from tests.support.small_task import small_task
+from tests.support.service.small_task import small_task
 
 pytestmark = pytest.mark.thorough
 

@@ -10,7 +10,7 @@ from lutra_models import Choice, Knob, Number
 
 from benchmarks.tuning import cube
 from benchmarks.tuning.tasks import Task, forest_task
-from tests.support.small_task import small_table, small_task
+from tests.support.service.small_task import small_table, small_task
 
 pytestmark = pytest.mark.thorough
 

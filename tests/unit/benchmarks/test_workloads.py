@@ -8,7 +8,7 @@ import pytest
 from benchmarks.tuning import tables
 from benchmarks.tuning.warm_tasks import OBJECTIVE, past_workload, warm_task
 from benchmarks.tuning.workloads import OFFERED, TARGETS, Target
-from tests.support.small_task import small_table
+from tests.support.service.small_task import small_table
 
 pytestmark = pytest.mark.thorough
 

@@ -10,7 +10,7 @@ from lutra_models.catalog import meet
 from lutra_models.errors import InvalidConfiguration, NotFound
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 
 
 class Counted(Mapping[str, ServerSetting]):

@@ -10,7 +10,7 @@ from lutra_models.errors import NotFound
 from lutra_models.knobs import Configuration
 from lutra_models.server import Policy
 
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 
 GB = 2**30
 

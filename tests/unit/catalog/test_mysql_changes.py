@@ -6,8 +6,8 @@ import pytest
 from lutra_models.catalog import meet
 from lutra_models.catalog.units import show
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.shown import shown
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.shown import shown
 
 ENGINES = ("mysql", "mariadb")
 GB = 2**30

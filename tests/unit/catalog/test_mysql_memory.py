@@ -9,7 +9,7 @@ from lutra_models.catalog import meet
 from lutra_models.knobs import Value
 from lutra_models.server import Policy, Server
 
-from tests.support.mysql_servers import a_mysqld
+from tests.support.reported.mysql import a_mysqld
 
 ENGINES = ("mysql", "mariadb")
 GB = 2**30

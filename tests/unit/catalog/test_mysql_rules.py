@@ -6,7 +6,7 @@ import pytest
 from lutra_models.catalog import meet
 from lutra_models.server import Policy, ServerSetting
 
-from tests.support.mysql_servers import a_mysqld
+from tests.support.reported.mysql import a_mysqld
 
 ENGINES = ("mysql", "mariadb")
 GB = 2**30

@@ -10,7 +10,7 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Number
 from lutra_models.server import Policy, Server, ServerSetting
 
-from tests.support.mysql_servers import a_mysqld
+from tests.support.reported.mysql import a_mysqld
 
 ENGINES = ("mysql", "mariadb")
 GB = 2**30

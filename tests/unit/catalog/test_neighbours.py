@@ -12,9 +12,9 @@ from lutra_models.catalog.rows import LimitRow, from_document
 from lutra_models.knobs import Configuration
 from lutra_models.server import Host, Policy, Server
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.redis_servers import a_redis
-from tests.support.servers import GB, a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import GB, a_server
+from tests.support.reported.redis import a_redis
 
 MB = 1 << 20
 SERVERS: Mapping[str, Callable[[], Server]] = {

@@ -13,9 +13,9 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Value
 from lutra_models.server import Policy, Server
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.redis_servers import a_redis
-from tests.support.servers import a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import a_server
+from tests.support.reported.redis import a_redis
 
 SERVERS = (a_server("18"), a_mysqld("mysql"), a_mysqld("mariadb"), a_redis(), a_redis(engine="valkey"))
 LRU = {"maxmemory": "1073741824", "maxmemory-policy": "allkeys-lru"}

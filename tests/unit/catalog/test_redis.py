@@ -10,7 +10,7 @@ from lutra_models.catalog.formula import Formula
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
 from tests.support.pika.recorded import DEFAULTS
-from tests.support.redis_servers import a_redis
+from tests.support.reported.redis import a_redis
 
 LOSES_DATA = {"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory", "maxmemory-policy"}
 

@@ -9,8 +9,8 @@ from lutra_models.catalog import meet
 from lutra_models.knobs import Configuration
 from lutra_models.server import Policy, Server
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.servers import a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import a_server
 
 ENGINES = ("15", "18", "mysql", "mariadb")
 PEAKS = (0, 2, 50)

@@ -11,8 +11,8 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Number
 from lutra_models.server import Policy, Server
 
-from tests.support.servers import a_server
-from tests.support.shown import shown
+from tests.support.reported.postgresql import a_server
+from tests.support.reported.shown import shown
 
 CATALOG = load("postgresql")
 VERSIONS = ("15", "16", "18")

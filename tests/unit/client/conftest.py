@@ -11,7 +11,7 @@ from lutra_client import Client
 from lutra_client.commands.program import main
 from lutra_client.waiting import LONGEST_WAIT_S
 
-from tests.support.live import Live, live
+from tests.support.service.live import Live, live
 
 Advice = Callable[..., str]
 

@@ -20,8 +20,8 @@ from lutra_agent.config.types import ServiceConfig
 from lutra_client import AsyncClient, Client, Retries, Unreachable
 from lutra_client.commands.program import main
 
-from tests.support import certificates
-from tests.support.raw_server import RawServer, raw_server
+from tests.support.servers import certificates
+from tests.support.servers.raw_server import RawServer, raw_server
 
 TOKEN = "lutra_" + "s" * 43
 PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from lutra_client.commands.program import main
 from lutra_client.waiting import Recommendations
 
-from tests.support.live import Live
-from tests.support.service import guard_event
+from tests.support.service.hosted import guard_event
+from tests.support.service.live import Live
 
 pytestmark = pytest.mark.slow
 Advice = Callable[..., str]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from click.testing import Result
 
-from tests.support.live import Live
-from tests.support.service import guard_event
+from tests.support.service.hosted import guard_event
+from tests.support.service.live import Live
 
 pytestmark = pytest.mark.slow
 Run = Callable[..., Result]

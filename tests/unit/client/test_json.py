@@ -12,8 +12,8 @@ from click.testing import Result
 from jsonschema import Draft202012Validator
 
 from tests.docs.pages import ROOT
-from tests.support.live import Live
-from tests.support.service import guard_event
+from tests.support.service.hosted import guard_event
+from tests.support.service.live import Live
 
 pytestmark = pytest.mark.slow
 Run = Callable[..., Result]

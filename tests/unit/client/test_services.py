@@ -17,7 +17,7 @@ from lutra_client.commands import doctor, services
 from lutra_client.commands.program import main
 from lutra_client.contexts import Context
 
-from tests.support.service import Service, running
+from tests.support.service.hosted import Service, running
 
 pytestmark = pytest.mark.slow
 URL = "http://lutra.example"

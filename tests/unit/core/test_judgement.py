@@ -12,7 +12,7 @@ import pytest
 from lutra_models.judgement import Judgement, LoadedWindow, busy_elsewhere, judge, sentence
 from lutra_models.metrics import TAKEN, Objective
 
-from tests.support.suites import examples
+from tests.support.pytest_plugins.suites import examples
 
 pytestmark = pytest.mark.slow
 

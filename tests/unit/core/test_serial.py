@@ -18,7 +18,7 @@ from lutra_models.serial import (
 )
 from lutra_models.server import Policy, ServerSetting
 
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 
 SPACE = KnobSpace(
     [

@@ -15,7 +15,7 @@ from lutra_models.gp import Options, fit, recommend
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.history import Window
 
-from tests.support.suites import examples
+from tests.support.pytest_plugins.suites import examples
 from tests.unit.gp.helpers import DEFAULT, SPACE
 
 pytestmark = pytest.mark.slow

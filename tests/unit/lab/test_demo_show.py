@@ -11,7 +11,7 @@ from lutra_lab.demo import command, show
 from lutra_models.catalog import meet
 from rich.console import Console
 
-from tests.support.mysql_servers import a_mysqld
+from tests.support.reported.mysql import a_mysqld
 
 INCLUDED = """# include_file
 [mariadbd]

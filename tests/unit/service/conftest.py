@@ -7,9 +7,9 @@ import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_service.edge import limits
 
-from tests.support.application import migrated
-from tests.support.rows import Rows
-from tests.support.service import Agent, Service, running
+from tests.support.service.application import migrated
+from tests.support.service.hosted import Agent, Service, running
+from tests.support.service.rows import Rows
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pytest_runs import run
+from tests.support.pytest_plugins.pytest_runs import run
 
 pytestmark = pytest.mark.slow
 

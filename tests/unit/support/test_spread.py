@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.spread import by_turns, unit
+from tests.support.pytest_plugins.spread import by_turns, unit
 
 
 @pytest.mark.parametrize(

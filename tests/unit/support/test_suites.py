@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.suites import first_cases, left_to_thorough
+from tests.support.pytest_plugins.suites import first_cases, left_to_thorough
 
 
 def test_of_a_family_the_cheapest_server_stays() -> None:

@@ -10,8 +10,8 @@ from lutra_models.catalog import meet
 from lutra_models.server import Policy, Server
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, Symptom, SymptomRow, diagnose, of_engine
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.servers import a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import a_server
 
 MB = 2**20
 HOUR = 3600.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from lutra_models.server import Policy, Server, ServerSetting
 
-from tests.support.servers import GB
+from tests.support.reported.postgresql import GB
 from tests.unit.symptoms.case import HOUR, MB, Case, Numbers, pg
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.servers import GB
+from tests.support.reported.postgresql import GB
 from tests.unit.symptoms.case import MB, Case, maria, my
 
 REDO = {"redo.written_bytes": 3600 * 2.0 * MB, "redo.checkpoint_age_bytes": 75.0 * MB}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lutra_models.server import Server, ServerSetting
 
-from tests.support.servers import GB
+from tests.support.reported.postgresql import GB
 from tests.unit.symptoms.case import Case, maria, my
 
 Make = Callable[..., Server]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.support.servers import GB
+from tests.support.reported.postgresql import GB
 from tests.unit.symptoms.case import MB, RELOAD, Case, Numbers, pg
 
 CHECKPOINTS = {"checkpointer.requested": 38, "checkpointer.timed": 3, "wal.bytes": 22.0 * GB}

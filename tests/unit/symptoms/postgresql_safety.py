@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.servers import GB
+from tests.support.reported.postgresql import GB
 from tests.unit.symptoms.case import MB, RELOAD, Case, pg
 
 ON_DISK = {"room.log_free_bytes": 40.0 * GB, "room.log_bytes": 50.0 * GB}

@@ -6,7 +6,7 @@ from typing import Any
 
 from lutra_models.server import Server
 
-from tests.support.servers import GB, a_server
+from tests.support.reported.postgresql import GB, a_server
 from tests.unit.symptoms.case import MB, RELOAD, Case
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from lutra_models.server import Policy
 
-from tests.support.redis_servers import a_redis
-from tests.support.servers import GB
+from tests.support.reported.postgresql import GB
+from tests.support.reported.redis import a_redis
 from tests.unit.symptoms.case import HOUR, MB, Case, Numbers
 
 AOF = {"appendonly": "yes"}

@@ -14,8 +14,8 @@ from lutra_models.knobs import Configuration, Value
 from lutra_models.server import Policy, Server
 from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose, of_engine
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.servers import a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import a_server
 from tests.unit.symptoms.cases import CASES
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from lutra_models.catalog import meet
 from lutra_models.server import Policy
 from lutra_models.symptoms import Symptom, diagnose
 
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 from tests.unit.symptoms.case import Numbers
 from tests.unit.symptoms.cases import CASES
 from tests.unit.symptoms.postgresql import HELD_BY_NOBODY

@@ -10,8 +10,8 @@ from lutra_models.catalog import meet
 from lutra_models.server import Policy, Server
 from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose, of_engine
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.servers import GB, a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import GB, a_server
 from tests.unit.symptoms.case import MB, Case, Numbers
 from tests.unit.symptoms.cases import CASES
 

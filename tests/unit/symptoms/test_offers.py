@@ -10,9 +10,9 @@ from lutra_models.server import Policy, Server
 from lutra_models.symptoms import Cure
 from lutra_models.symptoms.offers import Offers, Wish, worth_executing
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.redis_servers import a_redis
-from tests.support.servers import a_server
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import a_server
+from tests.support.reported.redis import a_redis
 from tests.unit.symptoms.case import Case
 from tests.unit.symptoms.cases import CASES
 

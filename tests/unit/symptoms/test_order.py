@@ -10,8 +10,8 @@ from lutra_models.evidence import harm
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
 from lutra_models.symptoms.rows import HARMS, from_document, rows
 
-from tests.support.mysql_servers import a_mysqld
-from tests.support.redis_servers import a_redis
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.redis import a_redis
 from tests.unit.symptoms.case import Case, Numbers, pg
 from tests.unit.symptoms.cases import CASES
 from tests.unit.symptoms.test_texts import row

@@ -8,7 +8,7 @@ from lutra_models.knobs import Value
 from lutra_models.server import Policy, Server
 from lutra_models.symptoms.proposed import said_of
 
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 
 
 def told(server: Server, **wanted: str | float) -> str:

@@ -20,11 +20,11 @@ from lutra_models.wire import Outcome
 from toycloud.api import DEFAULTS, DELAY_S, Api
 from toycloud.source import RENDERER, ParameterGroup
 
-from tests.support.directed import Directed
-from tests.support.fake_clock import FakeClock
-from tests.support.killed import whole_or_undone_in
-from tests.support.mortal import Lives, MortalControl, MortalEngine, mortal_disk
-from tests.support.source_conformance import Kept, SourceConformance
+from tests.support.agent.directed import Directed
+from tests.support.agent.killed import whole_or_undone_in
+from tests.support.agent.mortal import Lives, MortalControl, MortalEngine, mortal_disk
+from tests.support.conformance.source import Kept, SourceConformance
+from tests.support.fakes.clock import FakeClock
 
 ROOT = Path(__file__).parents[4]
 AT_ONCE: dict[str, Any] = {"cache": 512, "compress": "yes"}

@@ -8,7 +8,7 @@ import pytest
 from lutra_agent.errors import ApplyRefused
 from toykv.engine.host import ToykvHost
 
-from tests.support.source_conformance import BackingConformance, Kept, SourceConformance
+from tests.support.conformance.source import BackingConformance, Kept, SourceConformance
 
 
 @pytest.fixture

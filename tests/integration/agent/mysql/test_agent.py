@@ -17,13 +17,13 @@ from lutra_agent.runtime.compose import running
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.server import Host
 
-from tests.support.agents import TOKEN, document, guards, write_toml
-from tests.support.engines import program
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_engine import NoSignals
-from tests.support.fake_service import FakeService, serving
-from tests.support.samples import sample
-from tests.support.subjects import database, engine_of
+from tests.support.agent.processes import TOKEN, document, guards, write_toml
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.engine import NoSignals
+from tests.support.fakes.service import FakeService, serving
+from tests.support.reported.samples import sample
+from tests.support.servers.engines import program
+from tests.support.servers.subjects import database, engine_of
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

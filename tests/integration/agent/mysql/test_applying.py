@@ -14,9 +14,9 @@ from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog.statements import Step
 
-from tests.support.conformance import Subject
-from tests.support.engines import MYSQLDS, scratch
-from tests.support.subjects import subject_of
+from tests.support.conformance.engine import Subject
+from tests.support.servers.engines import MYSQLDS, scratch
+from tests.support.servers.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

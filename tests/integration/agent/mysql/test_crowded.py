@@ -11,8 +11,8 @@ import pytest
 from lutra_agent.errors import CollectionFailed
 from lutra_lab.servers.mysqld import ScratchMysqld
 
-from tests.support.samples import sample
-from tests.support.subjects import engine_of
+from tests.support.reported.samples import sample
+from tests.support.servers.subjects import engine_of
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from lutra_lab.servers.mysqld import ScratchMysqld
 
-from tests.support.engines import MYSQLDS, scratch
-from tests.support.symptomatic import Patient
+from tests.support.servers.engines import MYSQLDS, scratch
+from tests.support.servers.symptomatic import Patient
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.engine

@@ -10,7 +10,7 @@ from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog.statements import Statement
 
-from tests.support.subjects import engine_of
+from tests.support.servers.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -11,9 +11,9 @@ from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_models.catalog import meet
 from lutra_models.server import Policy
 
-from tests.support.conformance import Subject
-from tests.support.engines import missing, scratch
-from tests.support.subjects import subject_of
+from tests.support.conformance.engine import Subject
+from tests.support.servers.engines import missing, scratch
+from tests.support.servers.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -12,8 +12,8 @@ from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog import load
 from lutra_models.server import Host
 
-from tests.support.engines import MYSQLDS, scratch
-from tests.support.subjects import engine_of
+from tests.support.servers.engines import MYSQLDS, scratch
+from tests.support.servers.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -15,8 +15,8 @@ from lutra_agent.errors import ConfigError
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.knobs import Value
 
-from tests.support.engines import MYSQLDS, scratch
-from tests.support.symptomatic import Patient, cures
+from tests.support.servers.engines import MYSQLDS, scratch
+from tests.support.servers.symptomatic import Patient, cures
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.engine

@@ -12,10 +12,10 @@ from lutra_agent.errors import DriverFailed
 from lutra_lab.drivers.sysbench import Sysbench
 from lutra_lab.servers.mysqld import ScratchMysqld
 
-from tests.support.databases import Where
-from tests.support.engines import program
-from tests.support.samples import sample
-from tests.support.subjects import engine_of
+from tests.support.reported.samples import sample
+from tests.support.servers.databases import Where
+from tests.support.servers.engines import program
+from tests.support.servers.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 SLEEP_MS = 10

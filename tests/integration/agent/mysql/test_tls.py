@@ -11,10 +11,10 @@ import pytest
 from lutra_agent.errors import DatabaseUnavailable
 from lutra_lab.servers.mysqld import ScratchMysqld
 
-from tests.support import certificates
-from tests.support.certificates import authority
-from tests.support.engines import scratch
-from tests.support.subjects import engine_of
+from tests.support.servers import certificates
+from tests.support.servers.certificates import authority
+from tests.support.servers.engines import scratch
+from tests.support.servers.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -15,9 +15,9 @@ from lutra_agent.engines.mysql.telemetry.collectors import base
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import ScratchMysqld
 
-from tests.support.agents import config
-from tests.support.engines import MYSQLDS, scratch
-from tests.support.symptomatic import Patient
+from tests.support.agent.processes import config
+from tests.support.servers.engines import MYSQLDS, scratch
+from tests.support.servers.symptomatic import Patient
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.engine

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.conformance import EngineConformance, Subject
-from tests.support.engines import PIKAS, scratch
+from tests.support.conformance.engine import EngineConformance, Subject
 from tests.support.pika.scratch import RecordedPika
-from tests.support.subjects import subject_of
+from tests.support.servers.engines import PIKAS, scratch
+from tests.support.servers.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

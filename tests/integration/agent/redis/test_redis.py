@@ -22,15 +22,15 @@ from lutra_lab.servers.ports import accepts, free_port
 from lutra_models.catalog import meet
 from lutra_models.wire import Outcome
 
-from tests.support.agents import TOKEN, MovedClock, config, guards
-from tests.support.certificates import authority
-from tests.support.certificates import server as certificate
-from tests.support.conformance import HOST
-from tests.support.engines import OTHER_STORES, program, scratch
-from tests.support.fake_engine import NoSignals
-from tests.support.fake_service import FakeService, serving
-from tests.support.samples import sample
-from tests.support.subjects import engine_of, subject_of, variables
+from tests.support.agent.processes import TOKEN, MovedClock, config, guards
+from tests.support.conformance.engine import HOST
+from tests.support.fakes.engine import NoSignals
+from tests.support.fakes.service import FakeService, serving
+from tests.support.reported.samples import sample
+from tests.support.servers.certificates import authority
+from tests.support.servers.certificates import server as certificate
+from tests.support.servers.engines import OTHER_STORES, program, scratch
+from tests.support.servers.subjects import engine_of, subject_of, variables
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -13,9 +13,9 @@ from lutra_agent.commands.symptoms import look
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 
-from tests.support.agents import config
-from tests.support.engines import scratch
-from tests.support.symptomatic import Patient
+from tests.support.agent.processes import config
+from tests.support.servers.engines import scratch
+from tests.support.servers.symptomatic import Patient
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -11,13 +11,13 @@ from lutra_agent.metrics.rates import Span, span
 from lutra_agent.runtime.compose import running
 from lutra_lab.servers.errors import LabError
 
-from tests.support.agents import TOKEN, config
-from tests.support.engines import scratch
-from tests.support.fake_engine import NoSignals
-from tests.support.fake_service import FakeService, serving
-from tests.support.samples import sample
-from tests.support.subjects import engine_of
-from tests.support.symptomatic import Patient
+from tests.support.agent.processes import TOKEN, config
+from tests.support.fakes.engine import NoSignals
+from tests.support.fakes.service import FakeService, serving
+from tests.support.reported.samples import sample
+from tests.support.servers.engines import scratch
+from tests.support.servers.subjects import engine_of
+from tests.support.servers.symptomatic import Patient
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -9,11 +9,11 @@ from lutra_agent.drivers import Driver, DriverFailed, build
 from lutra_agent.errors import ConfigError
 from lutra_lab.scratch import scratch_of
 
-from tests.support.agents import RATED
-from tests.support.databases import Where
-from tests.support.driver_conformance import DriverConformance
-from tests.support.engines import program, scratch
-from tests.support.subjects import ENGINES
+from tests.support.agent.processes import RATED
+from tests.support.conformance.driver import DriverConformance
+from tests.support.servers.databases import Where
+from tests.support.servers.engines import program, scratch
+from tests.support.servers.subjects import ENGINES
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

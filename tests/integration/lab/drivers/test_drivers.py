@@ -10,11 +10,11 @@ from lutra_lab.drivers.sysbench import Sysbench
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.ending import Level
 
-from tests.support.counted import EACH
-from tests.support.counted import counted as counted_pgbench
-from tests.support.databases import Where
-from tests.support.driver_conformance import measurement
-from tests.support.engines import a_database, program
+from tests.support.conformance.driver import measurement
+from tests.support.servers.counted import EACH
+from tests.support.servers.counted import counted as counted_pgbench
+from tests.support.servers.databases import Where
+from tests.support.servers.engines import a_database, program
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

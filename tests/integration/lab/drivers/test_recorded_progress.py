@@ -9,7 +9,7 @@ import pytest
 from lutra_agent.drivers import build
 from lutra_models.ending import Level
 
-from tests.support.databases import Where
+from tests.support.servers.databases import Where
 
 RECORDED = Path(__file__).parents[3] / "support" / "data" / "progress"
 PLANNED_S, OFFERED = 48, 100.0

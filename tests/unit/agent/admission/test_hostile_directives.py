@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from lutra_models.catalog import meet
 from lutra_models.server import SERVER, Policy
 
-from tests.support.directed import ALWAYS, CONFIRM_S, MEMORY_FRACTION, NEVER_TODAY, Directed, directed
-from tests.support.fake_engine import HOST, SETTINGS
-from tests.support.suites import examples
+from tests.support.agent.directed import ALWAYS, CONFIRM_S, MEMORY_FRACTION, NEVER_TODAY, Directed, directed
+from tests.support.fakes.engine import HOST, SETTINGS
+from tests.support.pytest_plugins.suites import examples
 
 HOSTILE = [
     -1,

@@ -12,9 +12,9 @@ from lutra_agent.state.others_memory import DAYS, NAME, OthersMemory
 from lutra_agent.state.store import State
 from lutra_models.server import Host
 
-from tests.support.directed import Directed, directed
-from tests.support.fake_clock import START
-from tests.support.fake_engine import HOST
+from tests.support.agent.directed import Directed, directed
+from tests.support.fakes.clock import START
+from tests.support.fakes.engine import HOST
 
 GB = 1 << 30
 RAISE = {"shared_buffers": 3 * GB // 2 // 8192}

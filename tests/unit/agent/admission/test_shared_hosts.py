@@ -28,10 +28,10 @@ from lutra_models.knobs import Number, Value
 from lutra_models.server import Host, Policy, Server
 from lutra_models.wire import Directive
 
-from tests.support.fake_clock import START
-from tests.support.mysql_servers import a_mysqld
-from tests.support.redis_servers import a_redis
-from tests.support.servers import GB, a_server
+from tests.support.fakes.clock import START
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import GB, a_server
+from tests.support.reported.redis import a_redis
 
 MB = 1 << 20
 HOURS = range(0, 24, 4)

@@ -13,8 +13,8 @@ from lutra_models.history import Mode
 from lutra_models.identity import identity
 from lutra_models.maintenance import MaintenanceWindow
 
-from tests.support.directed import ALWAYS, Directed, directed
-from tests.support.fake_engine import HOST, FakeControl
+from tests.support.agent.directed import ALWAYS, Directed, directed
+from tests.support.fakes.engine import HOST, FakeControl
 
 
 class Killed(BaseException):

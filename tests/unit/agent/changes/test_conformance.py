@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.conformance import EngineConformance, Subject
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_engine import FakeControl, FakeEngine
+from tests.support.conformance.engine import EngineConformance, Subject
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.engine import FakeControl, FakeEngine
 
 TOO_MUCH = 1 << 29
 

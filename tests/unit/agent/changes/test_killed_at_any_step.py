@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_agent.state.store import State
 
-from tests.support.directed import Directed
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_host import described
-from tests.support.killed import whole_or_undone_in
-from tests.support.mortal import Lives, MortalControl, MortalEngine, MortalHost, mortal_disk, until_it_lives
-from tests.support.suites import examples
+from tests.support.agent.directed import Directed
+from tests.support.agent.killed import whole_or_undone_in
+from tests.support.agent.mortal import Lives, MortalControl, MortalEngine, MortalHost, mortal_disk, until_it_lives
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.host import described
+from tests.support.pytest_plugins.suites import examples
 
 TARGETS: tuple[dict[str, Any], ...] = (
     {"work_mem": 8192},

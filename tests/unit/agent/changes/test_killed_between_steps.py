@@ -12,9 +12,9 @@ from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, active_in, stored_snapshots
 from lutra_models.wire import Rules
 
-from tests.support.directed import ALWAYS
-from tests.support.fake_clock import FakeClock
-from tests.support.loops import WATCHED, Bench, Line, again, bench, outcomes, turn
+from tests.support.agent.directed import ALWAYS
+from tests.support.agent.loops import WATCHED, Bench, Line, again, bench, outcomes, turn
+from tests.support.fakes.clock import FakeClock
 
 pytestmark = pytest.mark.slow
 

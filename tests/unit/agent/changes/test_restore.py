@@ -14,8 +14,8 @@ from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, Snapshots, store_snapsho
 from lutra_agent.state.store import State
 from lutra_models.server import SERVER
 
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_engine import HOST, FakeControl, FakeEngine
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.engine import HOST, FakeControl, FakeEngine
 
 NAMES = ["work_mem", "shared_buffers"]
 CHANGED = "work_mem = '8MB'\nshared_buffers = '256MB'\n"

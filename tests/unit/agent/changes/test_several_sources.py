@@ -17,10 +17,10 @@ from lutra_models.catalog.statements import Step
 from lutra_models.errors import ApplyCode
 from lutra_models.server import SERVER
 
-from tests.support import loops
-from tests.support.directed import Directed, directed
-from tests.support.fake_host import FakeHost, described
-from tests.support.mortal import Lives, MortalEngine
+from tests.support.agent import loops
+from tests.support.agent.directed import Directed, directed
+from tests.support.agent.mortal import Lives, MortalEngine
+from tests.support.fakes.host import FakeHost, described
 
 BOTH: dict[str, Any] = {"work_mem": 8192, "swappiness": 10}
 WITH_RESTART: dict[str, Any] = {"shared_buffers": 32768, "reserved_pages": 512, "swappiness": 10}

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from lutra_agent.commands.cli import Shown, main
 from lutra_agent.config.types import DatabaseConfig
 
-from tests.support.agents import write_toml
-from tests.support.listeners import Heard, listening
+from tests.support.agent.processes import write_toml
+from tests.support.servers.listeners import Heard, listening
 
 DATABASE = {"engine": "postgresql", "host": "/nowhere", "port": 5432, "dbname": "postgres"}
 

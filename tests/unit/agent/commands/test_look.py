@@ -36,7 +36,7 @@ from lutra_models.symptoms import MeasuredWindow
 from lutra_service.api.databases.symptom_schemas import SymptomsAnswer
 
 from tests.docs.pages import ROOT
-from tests.support.servers import a_server
+from tests.support.reported.postgresql import a_server
 from tests.unit.symptoms.cases import CASES
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

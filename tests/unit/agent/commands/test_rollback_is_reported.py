@@ -9,7 +9,7 @@ from lutra_agent.commands import rollback
 from lutra_agent.state.host_rollbacks import HostRollbacks
 from lutra_agent.state.snapshot import BASELINE
 
-from tests.support.loops import WATCHED, Bench, bench, outcomes, turn
+from tests.support.agent.loops import WATCHED, Bench, bench, outcomes, turn
 
 REASON = "the nightly reports were slow"
 

@@ -25,9 +25,9 @@ from lutra_agent.state.snapshot import Snapshot
 from lutra_agent.state.store import State
 from lutra_models.server import SERVER as SERVER_SOURCE
 
-from tests.support.engines import missing
-from tests.support.fake_clock import FakeClock
-from tests.support.false_redis import false_redis
+from tests.support.fakes.clock import FakeClock
+from tests.support.servers.engines import missing
+from tests.support.servers.false_redis import false_redis
 
 AGENT = (65534, 65534)
 SERVER = (65533, 65533)

@@ -4,7 +4,7 @@ import pytest
 from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import ServiceConfig
 
-from tests.support.raw_server import answering, raw_server
+from tests.support.servers.raw_server import answering, raw_server
 
 GONE = b'{"code": "not_found", "detail": "there is no db_1"}'
 

@@ -18,8 +18,8 @@ from lutra_agent.state.snapshot import Snapshot
 from lutra_agent.state.store import State
 from lutra_models.server import SERVER
 
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_engine import FakeEngine
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.engine import FakeEngine
 from tests.support.waiting import PATIENCE_S
 
 TIMEOUT_S = PATIENCE_S

@@ -14,7 +14,7 @@ from lutra_agent.engines.postgresql.health import PostgresHealth
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.state.store import State
 
-from tests.support.fake_engine import FakeEngine
+from tests.support.fakes.engine import FakeEngine
 
 UNIT = "postgresql@16-main"
 

@@ -18,7 +18,7 @@ from lutra_agent.drivers.process import Finished
 from lutra_agent.errors import ConfigError, DriverFailed
 from lutra_models.ending import Level
 
-from tests.support.databases import Where
+from tests.support.servers.databases import Where
 from tests.support.waiting import PATIENCE_S, until
 
 GOOD = {"tps": 812.5, "qps": 4062, "p99_ms": 31.2, "p99_of": "transaction", "statement": "checkout"}

@@ -13,7 +13,7 @@ from lutra_agent.drivers.base import Measurement
 from lutra_agent.errors import ConfigError, DriverFailed
 from lutra_agent.metrics.several_loads import Driven, together
 
-from tests.support.databases import Where
+from tests.support.servers.databases import Where
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 PGBENCH = {"kind": "pgbench", "clients": 4, "script": "select-only"}

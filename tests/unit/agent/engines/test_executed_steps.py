@@ -23,9 +23,9 @@ from lutra_agent.engines.postgresql.source import PostgresSource
 from lutra_models.catalog import ChangeSteps, meet
 from lutra_models.server import Server
 
-from tests.support.fake_mysql import FakeConnection
-from tests.support.mysql_servers import a_mysqld
-from tests.support.servers import a_server
+from tests.support.fakes.mysql import FakeConnection
+from tests.support.reported.mysql import a_mysqld
+from tests.support.reported.postgresql import a_server
 
 AT_ONCE = {"sort_buffer_size": "1M", "innodb_io_capacity_max": 30000, "innodb_io_capacity": 25000}
 WITH_RESTART = {**AT_ONCE, "back_log": 100}

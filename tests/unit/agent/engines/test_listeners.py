@@ -30,7 +30,7 @@ from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.engines.redis.telemetry.probe import Probe
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 
-from tests.support.listeners import GSS_REQUEST, SSL_REQUEST, Conversation, Heard, listening, mysql
+from tests.support.servers.listeners import GSS_REQUEST, SSL_REQUEST, Conversation, Heard, listening, mysql
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.usefixtures("unhurried")

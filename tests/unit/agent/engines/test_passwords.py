@@ -8,8 +8,8 @@ import pytest
 from lutra_agent.engines.families import family
 from lutra_agent.errors import DatabaseUnavailable, LoginRefused
 
-from tests.support import certificates
-from tests.support.listeners import RSA_KEY, Conversation, listening, mysql, postgresql_in_clear
+from tests.support.servers import certificates
+from tests.support.servers.listeners import RSA_KEY, Conversation, listening, mysql, postgresql_in_clear
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 

@@ -28,7 +28,7 @@ from lutra_agent.engines.redis.server.session import PRODUCTS
 from lutra_agent.engines.redis.server.session import Session as RedisSession
 from lutra_agent.errors import CollectionFailed
 
-from tests.support.fake_mysql import FakeConnection
+from tests.support.fakes.mysql import FakeConnection
 
 OURS, THEIRS = 7711985954782165228, 7123
 WRITTEN_S, STARTED_S, PORT = 1795595279, 1795595280, 5432

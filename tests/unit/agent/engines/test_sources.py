@@ -9,7 +9,7 @@ from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.sources import by_source, permissions, source_of
 from lutra_models.server import ServerSetting
 
-from tests.support.fake_engine import HOST, FakeEngine
+from tests.support.fakes.engine import HOST, FakeEngine
 
 
 def elsewhere(folder: Path) -> FakeEngine:

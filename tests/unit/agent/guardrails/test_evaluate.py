@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lutra_agent.guardrails.evaluate import WindowReading, baseline, evaluate, needed
 from lutra_models.guardrails import DEFAULTS, GUARDS, Guardrail, laid_over
 
-from tests.support.fake_clock import START
+from tests.support.fakes.clock import START
 
 CALM = {"p99_ms@histogram": 10.0, "qps": 1000.0, "error_share": 0.01}
 VALUES = st.dictionaries(

@@ -26,8 +26,8 @@ from lutra_models.metrics import TAKEN
 from lutra_models.server import SERVER
 from lutra_models.wire import Outcome
 
-from tests.support.fake_clock import START
-from tests.support.suites import examples
+from tests.support.fakes.clock import START
+from tests.support.pytest_plugins.suites import examples
 
 BEFORE, WARM_UP, WINDOW = 120, 1, timedelta(seconds=10)
 WATCH = GuardConfig()

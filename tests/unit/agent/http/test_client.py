@@ -15,8 +15,8 @@ from lutra_agent.http.network import addresses
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.reporting.transport import Transport
 
-from tests.support.fake_clock import START
-from tests.support.raw_server import RawServer, Say, answering, dripping, raw_server
+from tests.support.fakes.clock import START
+from tests.support.servers.raw_server import RawServer, Say, answering, dripping, raw_server
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow

@@ -17,9 +17,9 @@ from lutra_models.catalog import meet
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.server import Host, Policy
 
-from tests.support.directed import Directed, directed
-from tests.support.fake_engine import FakeEngine
-from tests.support.fake_linux import LIBRARIES, UNIT, FakeLinux
+from tests.support.agent.directed import Directed, directed
+from tests.support.fakes.engine import FakeEngine
+from tests.support.fakes.linux import LIBRARIES, UNIT, FakeLinux
 
 WANTED = {"work_mem": 8192, ALLOCATOR: "jemalloc"}
 

@@ -20,8 +20,8 @@ from lutra_agent.linux.requests import KEYS, Request
 from lutra_models.catalog import load
 from lutra_models.catalog.statements import linux as shown
 
-from tests.support.fake_linux import DISK, SERIAL, FakeLinux, kernel_behaves
-from tests.support.suites import examples
+from tests.support.fakes.linux import DISK, SERIAL, FakeLinux, kernel_behaves
+from tests.support.pytest_plugins.suites import examples
 
 pytestmark = pytest.mark.slow
 

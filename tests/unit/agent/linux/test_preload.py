@@ -13,7 +13,7 @@ from lutra_agent.linux.kernel import ALLOCATOR
 from lutra_agent.linux.owners import preloads
 from lutra_agent.linux.requests import Request
 
-from tests.support.fake_linux import LIBRARIES, TEMPLATE, UNIT, FakeLinux
+from tests.support.fakes.linux import LIBRARIES, TEMPLATE, UNIT, FakeLinux
 
 KEEP = Request("keep", ALLOCATOR, value="jemalloc")
 FORGET = Request("forget", ALLOCATOR)

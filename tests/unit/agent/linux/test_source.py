@@ -17,9 +17,9 @@ from lutra_models.catalog import load, meet
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.server import Host, Policy
 
-from tests.support.directed import Directed, directed
-from tests.support.fake_linux import ALL, NEW, FakeLinux, kernel_behaves
-from tests.support.source_conformance import Kept, SourceConformance
+from tests.support.agent.directed import Directed, directed
+from tests.support.conformance.source import Kept, SourceConformance
+from tests.support.fakes.linux import ALL, NEW, FakeLinux, kernel_behaves
 
 VERSION = "16.4"
 ROOT = Path(__file__).parents[4]

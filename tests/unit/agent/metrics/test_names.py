@@ -12,7 +12,7 @@ from lutra_agent.engines.redis.telemetry.collectors import FromInfo
 from lutra_agent.metrics.measure import Measure
 from lutra_agent.metrics.rates import Discarded
 
-from tests.support.loops import FakeProbe, bench, turn
+from tests.support.agent.loops import FakeProbe, bench, turn
 
 
 def test_a_window_brings_the_names_to_the_service_as_one_line_each(tmp_path: Path) -> None:

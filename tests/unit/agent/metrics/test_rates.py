@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.metrics.rates import Discarded, Span, span
 
-from tests.support.fake_clock import START
+from tests.support.fakes.clock import START
 
 count = st.floats(min_value=0, max_value=1e15)
 readings = st.dictionaries(

@@ -12,7 +12,7 @@ from lutra_agent.reporting.delivery import BATCH_REPORTS, HELD_AT_ONCE, HELD_S, 
 from lutra_agent.reporting.spool import Spool
 from lutra_models.wire import Directive, Receipt
 
-from tests.support.fake_clock import FakeClock
+from tests.support.fakes.clock import FakeClock
 
 
 class Service:

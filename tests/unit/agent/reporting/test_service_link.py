@@ -19,9 +19,9 @@ from lutra_agent.reporting.transport import Transport
 from lutra_agent.state.store import State
 from lutra_models.wire import Directive, Receipt
 
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_service import FakeService, serving
-from tests.support.loops import WATCHED, Bench, bench, linked, outcomes, turn
+from tests.support.agent.loops import WATCHED, Bench, bench, linked, outcomes, turn
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.service import FakeService, serving
 from tests.support.waiting import PATIENCE_S
 
 A_MOMENT_S = 0.01

@@ -11,8 +11,8 @@ from lutra_agent.http.client import Answer
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.reporting.transport import Transport
 
-from tests.support.fake_clock import START
-from tests.support.fake_http import FakeHttp
+from tests.support.fakes.clock import START
+from tests.support.fakes.http import FakeHttp
 
 OURS = {"content-type": "application/problem+json; charset=utf-8"}
 PROBLEM = json.dumps({"code": "invalid_report", "detail": "qps: -1"}).encode()

@@ -23,10 +23,10 @@ from lutra_models.errors import LutraError
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 from lutra_models.wire import Outcome, Rules
 
-from tests.support.fake_clock import FakeClock
-from tests.support.loops import WATCHED, Bench, Line, bench, turn
-from tests.support.mortal import Lives, MortalEngine, mortal_disk, until_it_lives
-from tests.support.suites import examples
+from tests.support.agent.loops import WATCHED, Bench, Line, bench, turn
+from tests.support.agent.mortal import Lives, MortalEngine, mortal_disk, until_it_lives
+from tests.support.fakes.clock import FakeClock
+from tests.support.pytest_plugins.suites import examples
 
 TARGETS: tuple[dict[str, Any], ...] = (
     {"work_mem": 8192, "jit": "off"},

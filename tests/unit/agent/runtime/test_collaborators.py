@@ -18,8 +18,8 @@ from lutra_agent.runtime.windows import Windows
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 from lutra_models.wire import Directive, Rules
 
-from tests.support.fake_engine import NoSignals
-from tests.support.loops import Bench, bench
+from tests.support.agent.loops import Bench, bench
+from tests.support.fakes.engine import NoSignals
 
 
 @dataclass

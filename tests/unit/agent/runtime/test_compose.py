@@ -8,8 +8,8 @@ from lutra_agent.engines.families import FAMILIES
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
 
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_engine import FakeEngine
+from tests.support.fakes.clock import FakeClock
+from tests.support.fakes.engine import FakeEngine
 
 SECRETS = ("LUTRA_AGENT_TOKEN", *(f.password_variable for f in FAMILIES))
 

@@ -25,9 +25,9 @@ from lutra_models.guardrails import DEFAULTS, Guardrail
 from lutra_models.server import SERVER
 from lutra_models.wire import GuardEvent, Outcome, Rules
 
-from tests.support.directed import ALWAYS
-from tests.support.fake_clock import START, FakeClock
-from tests.support.loops import WATCHED, Bench, Line, again, bench, outcomes, turn
+from tests.support.agent.directed import ALWAYS
+from tests.support.agent.loops import WATCHED, Bench, Line, again, bench, outcomes, turn
+from tests.support.fakes.clock import START, FakeClock
 
 CONFIRM = timedelta(seconds=WATCHED.confirm_s)
 

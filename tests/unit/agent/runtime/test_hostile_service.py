@@ -12,8 +12,8 @@ from lutra_agent.errors import Deferred
 from lutra_agent.state.change_record import KEPT
 from lutra_models.guardrails import GUARDS, Guardrail, laid_over, tightened
 
-from tests.support.directed import ALWAYS, CONFIRM_S, NEVER_TODAY, Directed, directed
-from tests.support.loops import WATCHED, bench, outcomes, turn
+from tests.support.agent.directed import ALWAYS, CONFIRM_S, NEVER_TODAY, Directed, directed
+from tests.support.agent.loops import WATCHED, bench, outcomes, turn
 
 BACK = {"restore": True, "rollback": True}
 EVERYTHING = {"restore": True, "rollback": True, "measure": True}

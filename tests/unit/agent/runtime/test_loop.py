@@ -12,7 +12,7 @@ from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, active_in, stored_snapsh
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 from lutra_models.wire import Directive, Rules
 
-from tests.support.loops import Bench, bench
+from tests.support.agent.loops import Bench, bench
 
 
 @pytest.fixture

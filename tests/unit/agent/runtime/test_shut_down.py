@@ -10,8 +10,8 @@ from lutra_agent.state.change_record import Changes
 from lutra_agent.state.change_store import ChangeStore
 from lutra_models.wire import Rules
 
-from tests.support.directed import ALWAYS
-from tests.support.loops import WATCHED, Bench, again, bench, outcomes, turn
+from tests.support.agent.directed import ALWAYS
+from tests.support.agent.loops import WATCHED, Bench, again, bench, outcomes, turn
 
 LONG = 40
 """Intervals: longer than a change has for its confirmation, and than the guard waits for an answer."""

@@ -35,7 +35,7 @@ from lutra_agent.state.snapshot import Snapshot
 from lutra_models.server import SERVER
 from lutra_models.wire import Outcome
 
-from tests.support.suites import examples
+from tests.support.pytest_plugins.suites import examples
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DIRECTIVES = ("rec_1", "rec_2", "rec_3")

@@ -10,7 +10,7 @@ from lutra_agent.errors import ConfigError
 from lutra_lab.drivers.login import libpq_environment
 from lutra_lab.drivers.sysbench import mysql_options
 
-from tests.support.databases import Where
+from tests.support.servers.databases import Where
 
 
 @pytest.mark.parametrize("name", ["mysqld.sock", "mysql.sock"])

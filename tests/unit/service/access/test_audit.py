@@ -12,7 +12,7 @@ from lutra_service.api.routes import ROUTERS
 from lutra_service.app.access import audit
 from lutra_service.app.retention.policy import prune
 
-from tests.support.service import Agent, Document, Service, applied, approved, guard_event, look
+from tests.support.service.hosted import Agent, Document, Service, applied, approved, guard_event, look
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from lutra_service.common.ids import secret_hash
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store, UnitOfWork
 
-from tests.support.application import migrated
-from tests.support.service import Document, Service
+from tests.support.service.application import migrated
+from tests.support.service.hosted import Document, Service
 
 pytestmark = pytest.mark.slow
 

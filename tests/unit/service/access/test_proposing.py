@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.service import Agent, Api, Document, Service, applied
+from tests.support.service.hosted import Agent, Api, Document, Service, applied
 
 OPENAPI = json.loads((Path(__file__).parents[4] / "service" / "openapi.json").read_text())
 PROPOSING = {

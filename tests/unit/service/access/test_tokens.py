@@ -11,7 +11,7 @@ from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal
 from lutra_service.db.repositories.registry import Tokens
 
-from tests.support.service import Agent, Document, Service
+from tests.support.service.hosted import Agent, Document, Service
 
 pytestmark = pytest.mark.slow
 

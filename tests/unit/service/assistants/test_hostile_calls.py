@@ -14,8 +14,8 @@ from mcp import MCPError
 from mcp.client.client import Client
 from sqlalchemy import select
 
-from tests.support.assistants import call, talk, token, told
-from tests.support.service import Service, applied, running
+from tests.support.service.assistants import call, talk, token, told
+from tests.support.service.hosted import Service, applied, running
 
 pytestmark = pytest.mark.slow
 Call = tuple[str, dict[str, Any]]

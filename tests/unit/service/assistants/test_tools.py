@@ -13,8 +13,8 @@ from lutra_service.edge.limits import Rate
 from mcp import MCPError
 from mcp.client.client import Client, ConnectMode
 
-from tests.support.assistants import call, talk, token, told
-from tests.support.service import Agent, Service, applied, running
+from tests.support.service.assistants import call, talk, token, told
+from tests.support.service.hosted import Agent, Service, applied, running
 
 pytestmark = pytest.mark.slow
 READING = {

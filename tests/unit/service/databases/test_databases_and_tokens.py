@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 
 
 def test_a_database_is_registered_once_per_name(service: Service) -> None:

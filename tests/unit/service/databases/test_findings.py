@@ -14,7 +14,7 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.db.store import UnitOfWork
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 from tests.unit.symptoms.cases import CASES
 
 SPILLING = {"database.temp_files_per_s": 2.0, "database.temp_bytes_per_s": 1.6e7}

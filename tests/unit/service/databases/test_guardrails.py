@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from lutra_models.maintenance import WEEKDAYS
 
-from tests.support.service import Agent, Document, Service, applied, approved, guard_event, look, some_minutes_later
+from tests.support.service.hosted import (
+    Agent,
+    Document,
+    Service,
+    applied,
+    approved,
+    guard_event,
+    look,
+    some_minutes_later,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from lutra_service.db.schema.tables import Table
 from lutra_service.db.store import UnitOfWork
 from sqlalchemy import inspect, select
 
-from tests.support.service import Agent, Service, approved
+from tests.support.service.hosted import Agent, Service, approved
 
 pytestmark = pytest.mark.slow
 

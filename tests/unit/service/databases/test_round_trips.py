@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 
 RAIL = {"limit": 1.5, "hold_s": 45.0, "enabled": True}
 

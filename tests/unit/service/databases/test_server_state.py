@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 
 
 def test_what_an_observing_agent_measures_is_shown_newest_first_with_the_source_of_its_p99(

@@ -3,8 +3,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.support.servers import a_server
-from tests.support.service import Agent, Service
+from tests.support.reported.postgresql import a_server
+from tests.support.service.hosted import Agent, Service
 
 SPILLING = {"database.temp_files_per_s": 2.0, "database.temp_bytes_per_s": 1.6e7}
 

@@ -15,7 +15,7 @@ from sqlalchemy import Insert
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from tests.support.service import Service
+from tests.support.service.hosted import Service
 
 Fault = Callable[[], Exception]
 

@@ -7,7 +7,7 @@ from lutra_models.errors import IllegalTransition
 from lutra_models.lifecycle import RecommendationState, SessionState
 from lutra_service.db.repositories.repository import RowMoved
 
-from tests.support.service import Agent, Service, approved
+from tests.support.service.hosted import Agent, Service, approved
 
 
 def test_a_recommendation_that_moved_meanwhile_is_left_as_it_is(service: Service, agent: Agent) -> None:

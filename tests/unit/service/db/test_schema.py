@@ -14,7 +14,7 @@ from lutra_service.db.schema.tables import Table
 from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from tests.support.engines import a_database
+from tests.support.servers.engines import a_database
 
 LATER = """
 import sqlalchemy as sa

@@ -14,7 +14,7 @@ from lutra_service.db import store
 from lutra_service.db.schema import engine
 from sqlalchemy import exc
 
-from tests.support.service import Agent, Service, running
+from tests.support.service.hosted import Agent, Service, running
 from tests.unit.service.db.test_lost_commits import PostgresError
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.service import LONGEST_S, Agent, Service, approved
+from tests.support.service.hosted import LONGEST_S, Agent, Service, approved
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow

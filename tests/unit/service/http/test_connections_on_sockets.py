@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.listening import Listening, ended, head, listening
+from tests.support.service.listening import Listening, ended, head, listening
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from lutra_service.api.openapi.docs.html import element, text
 from lutra_service.api.openapi.docs.page import page
 
-from tests.support.application import first_application
+from tests.support.service.application import first_application
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from lutra_service.api.http.notifier import Notifier
 
-from tests.support.listening import head, listening
-from tests.support.service import LONGEST, Agent, Service, approved, running
+from tests.support.service.hosted import LONGEST, Agent, Service, approved, running
+from tests.support.service.listening import head, listening
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow

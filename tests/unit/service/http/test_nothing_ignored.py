@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.service import Service
+from tests.support.service.hosted import Service
 
 pytestmark = pytest.mark.slow
 

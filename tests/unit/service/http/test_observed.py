@@ -12,8 +12,8 @@ from lutra_service.common.logs import JsonLines, Seldom
 from lutra_service.db.schema.records import Finding
 from lutra_service.db.store import StoreAway
 
-from tests.support.asgi import ask
-from tests.support.service import Service, applied, guard_event, running
+from tests.support.service.asgi import ask
+from tests.support.service.hosted import Service, applied, guard_event, running
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:

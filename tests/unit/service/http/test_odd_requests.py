@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.asgi import ask
-from tests.support.service import Agent, Service
+from tests.support.service.asgi import ask
+from tests.support.service.hosted import Agent, Service
 
 ODD = ("\x00", "a\x00b", "\x1f", "\x7f", "\x85", "\ufffd", "x" * 300)
 PATHS = (

@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 from lutra_service.api.routes import ROUTERS, allowed_methods
 
-from tests.support.application import first_application
-from tests.support.service import Agent, Service
+from tests.support.service.application import first_application
+from tests.support.service.hosted import Agent, Service
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from lutra_service.edge.connections import Connections
 from lutra_service.edge.limits import BURST_S, MAX_KEYS, Places, Rate
 from lutra_service.edge.refusals import Busy, TooManyRequests
 
-from tests.support.service import running
+from tests.support.service.hosted import running
 
 MADE_UP = {"Authorization": "Bearer lutra_" + "x" * 43}
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import certificates
-from tests.support.listening import Listening, ended, head, listening
+from tests.support.servers import certificates
+from tests.support.service.listening import Listening, ended, head, listening
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from lutra_service.common.settings import Settings
 from lutra_service.edge.refusals import Busy, TooManyRequests
 from starlette.datastructures import Headers
 
-from tests.support.service import Service
+from tests.support.service.hosted import Service
 from tests.support.waiting import PATIENCE_S
 
 READ = Access(("read",), of="any")

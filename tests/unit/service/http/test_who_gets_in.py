@@ -18,9 +18,9 @@ from lutra_service.app.databases import registration
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.edge.documents import MAX_MARKS
 
-from tests.support.asgi import Asked, ask
-from tests.support.direct import Direct
-from tests.support.service import Agent, Service
+from tests.support.service.asgi import Asked, ask
+from tests.support.service.direct import Direct
+from tests.support.service.hosted import Agent, Service
 
 MADE_UP = "Bearer lutra_" + "x" * 43
 BOMB = gzip.compress(b"[" + b"[]," * (5 << 20) + b"[]]")

@@ -10,7 +10,7 @@ from lutra_client.commands.program import main
 from lutra_models.history import History
 from lutra_models.serial import history_from_dict
 
-from tests.support.service import Service
+from tests.support.service.hosted import Service
 
 pytestmark = pytest.mark.slow
 

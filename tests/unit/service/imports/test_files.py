@@ -23,7 +23,7 @@ from lutra_service.app.workloads.imports.workload import Workload, history, samp
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
-from tests.support.application import migrated
+from tests.support.service.application import migrated
 
 LIVE = unread_server("postgresql", "16.4", Host(16 << 30, 8))
 GOOD = "shared_buffers,work_mem,jit,tps\n1GB,4096,on,100.5\n2GB,8MB,off,\n"

@@ -18,7 +18,7 @@ from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.schema.records import Database
 from lutra_service.db.store import Store, utc_now
 
-from tests.support.application import migrated
+from tests.support.service.application import migrated
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from lutra_service.app.workloads.imports import csv_file, exported, json_lines, 
 from lutra_service.app.workloads.imports.workload import LEAST, Workload, history, unread_server
 from lutra_service.db.schema.records import Observed, Selection
 
-from tests.support.suites import examples
+from tests.support.pytest_plugins.suites import examples
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 READ: dict[Format, Any] = {"jsonl": json_lines.read, "csv": csv_file.read, "parquet": parquet_file.read}

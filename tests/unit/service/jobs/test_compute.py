@@ -17,7 +17,7 @@ from lutra_service.db.schema.records import StoredRequest
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.protocol import NoWorker, WorkerLost
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, happened, running
+from tests.support.service.hosted import Agent, Document, Fakes, Service, fake_executor, happened, running
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow

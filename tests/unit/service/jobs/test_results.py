@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from lutra_service.app.jobs.results import InvalidAnswer, checked
 
-from tests.support.service import Document, a_model
+from tests.support.service.hosted import Document, a_model
 
 REQUEST: Document = {
     "history": {

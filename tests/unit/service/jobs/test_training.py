@@ -25,7 +25,7 @@ from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store, utc_now
 from lutra_service.workers.protocol import NoWorker
 
-from tests.support.service import Document, Fakes, a_model, fake_executor
+from tests.support.service.hosted import Document, Fakes, a_model, fake_executor
 from tests.support.waiting import PATIENCE_S
 
 HOUR = timedelta(hours=1)

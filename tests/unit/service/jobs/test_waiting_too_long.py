@@ -6,7 +6,7 @@ import pytest
 from lutra_service.app.tuning.result import expiry
 from lutra_service.db.schema.recommendation import Measurement
 
-from tests.support.service import Agent, Document, Service, happened
+from tests.support.service.hosted import Agent, Document, Service, happened
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import live
+from tests.support.service.live import live
 
 pytestmark = pytest.mark.slow
 

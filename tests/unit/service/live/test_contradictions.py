@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import Live, live
+from tests.support.service.live import Live, live
 
 pytestmark = pytest.mark.slow
 

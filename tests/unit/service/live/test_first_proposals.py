@@ -14,7 +14,7 @@ from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.tuning.record import histories
 from lutra_service.db.store import UnitOfWork
 
-from tests.support.live import live
+from tests.support.service.live import live
 
 pytestmark = pytest.mark.slow
 

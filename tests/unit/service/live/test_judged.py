@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fakes import Document
-from tests.support.live import Live, live
+from tests.support.fakes.tasks import Document
+from tests.support.service.live import Live, live
 
 pytestmark = pytest.mark.slow
 

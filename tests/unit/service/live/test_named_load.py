@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from lutra_models import gp, serial
 
-from tests.support.fakes import Document
-from tests.support.live import Advisor, Live
-from tests.support.service import fake_executor, running
+from tests.support.fakes.tasks import Document
+from tests.support.service.hosted import fake_executor, running
+from tests.support.service.live import Advisor, Live
 
 pytestmark = pytest.mark.slow
 

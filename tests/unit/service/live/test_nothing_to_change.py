@@ -11,7 +11,7 @@ from lutra_models.evidence import Evidence, Finding
 from lutra_service.app.tuning.observe import circumstances
 from lutra_service.app.tuning.observe.circumstances import Circumstances
 
-from tests.support.live import LOOKED_AT, Live, live
+from tests.support.service.live import LOOKED_AT, Live, live
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lutra_models.server import ServerSetting
 
-from tests.support.live import SESSION, Live, live
+from tests.support.service.live import SESSION, Live, live
 
 pytestmark = pytest.mark.slow
 

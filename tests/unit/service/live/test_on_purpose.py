@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, live
+from tests.support.service.live import Live, live
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from lutra_service.app.tuning.result import expiry
 
-from tests.support.live import Live, live
-from tests.support.service import happened
+from tests.support.service.hosted import happened
+from tests.support.service.live import Live, live
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, live
+from tests.support.service.live import Live, live
 
 pytestmark = pytest.mark.slow
 

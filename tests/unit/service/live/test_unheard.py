@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lutra_service.db.store import UnitOfWork
 
-from tests.support.live import Live, live
+from tests.support.service.live import Live, live
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from lutra_client.commands.program import main
 from lutra_models.scores import scorecard
 
-from tests.support.fakes import Fakes
-from tests.support.service import Document, Service, fake_executor, running
+from tests.support.fakes.tasks import Fakes
+from tests.support.service.hosted import Document, Service, fake_executor, running
 
 pytestmark = pytest.mark.slow
 

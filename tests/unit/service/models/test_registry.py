@@ -16,8 +16,8 @@ from lutra_models.scores import scorecard
 from lutra_service.app.jobs import replay
 from lutra_service.workers import worker
 
-from tests.support.fakes import Fakes
-from tests.support.service import Agent, Api, Document, Service, fake_executor, running
+from tests.support.fakes.tasks import Fakes
+from tests.support.service.hosted import Agent, Api, Document, Service, fake_executor, running
 
 pytestmark = pytest.mark.slow
 

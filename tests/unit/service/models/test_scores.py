@@ -14,7 +14,7 @@ from lutra_models.gp import playing
 from lutra_service.app.jobs import model_jobs
 from lutra_service.workers import worker
 
-from tests.support.service import Agent, Document, Service, fake_executor, running
+from tests.support.service.hosted import Agent, Document, Service, fake_executor, running
 
 pytestmark = pytest.mark.slow
 

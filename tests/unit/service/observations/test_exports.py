@@ -26,8 +26,8 @@ from lutra_service.db.schema.records import Observed, Selection
 from lutra_service.edge.limits import Places
 from lutra_service.edge.refusals import Busy, TooManyRequests
 
-from tests.support.service import Agent, Service, running
-from tests.support.suites import examples
+from tests.support.pytest_plugins.suites import examples
+from tests.support.service.hosted import Agent, Service, running
 
 pytestmark = pytest.mark.slow
 

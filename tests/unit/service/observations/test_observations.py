@@ -16,8 +16,8 @@ from lutra_client import Client
 from lutra_service.app.access.tokens import revoke_token
 from lutra_service.app.observations import selection
 
-from tests.support.application import documented
-from tests.support.service import Agent, Service, approved
+from tests.support.service.application import documented
+from tests.support.service.hosted import Agent, Service, approved
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lutra_models.server import ServerSetting
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from lutra_models.errors import Failure, Party
 
-from tests.support.service import MEMORY_BYTES, Agent, Document, Service, applied, approved, look, silent_for
+from tests.support.service.hosted import MEMORY_BYTES, Agent, Document, Service, applied, approved, look, silent_for
 
 pytestmark = pytest.mark.slow
 

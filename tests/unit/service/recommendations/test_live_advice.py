@@ -12,8 +12,8 @@ from lutra_service.app.workloads import lessons
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers import worker
 
-from tests.support.fakes import Document
-from tests.support.service import Agent, Service
+from tests.support.fakes.tasks import Document
+from tests.support.service.hosted import Agent, Service
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from lutra_models import History, Knob, KnobSpace, Number, Objective
 from lutra_models.gp.options import DEFAULT
 from lutra_service.app.workloads import choose
 
-from tests.support.service import Agent, Api, Document, Fakes, Service, a_model, fake_executor, running
+from tests.support.service.hosted import Agent, Api, Document, Fakes, Service, a_model, fake_executor, running
 
 LAB = {
     "objective": {"metric": "qps", "goal": "maximize"},

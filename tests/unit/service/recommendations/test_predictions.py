@@ -14,7 +14,7 @@ from lutra_models import gp, serial
 from lutra_service.app.jobs.recommendation_jobs import task_of
 from lutra_service.workers import worker
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+from tests.support.service.hosted import Agent, Document, Fakes, Service, fake_executor, running
 
 pytestmark = pytest.mark.slow
 

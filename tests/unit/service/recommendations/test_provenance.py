@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running
+from tests.support.service.hosted import Agent, Document, Fakes, Service, a_model, fake_executor, running
 
 pytestmark = pytest.mark.slow
 

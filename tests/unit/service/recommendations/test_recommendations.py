@@ -8,7 +8,7 @@ import pytest
 from lutra_models.maintenance import WEEKDAYS
 from lutra_models.server import ServerSetting
 
-from tests.support.service import LONGEST, MEMORY_BYTES, POSTGRESQL, Agent, Document, Service, approved, look
+from tests.support.service.hosted import LONGEST, MEMORY_BYTES, POSTGRESQL, Agent, Document, Service, approved, look
 
 pytestmark = pytest.mark.slow
 

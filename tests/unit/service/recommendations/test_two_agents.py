@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.service import Agent, Service, approved, silent_for, some_minutes_later
+from tests.support.service.hosted import Agent, Service, approved, silent_for, some_minutes_later
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from tests.support.service import LONGEST, Agent, Service, approved
+from tests.support.service.hosted import LONGEST, Agent, Service, approved
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lutra_service.app.tuning.result import expiry
 
-from tests.support.service import Agent, Document, Service, running, some_minutes_later
-from tests.support.suites import examples
+from tests.support.pytest_plugins.suites import examples
+from tests.support.service.hosted import Agent, Document, Service, running, some_minutes_later
 
 DEFAULTS = {"work_mem": 4096, "random_page_cost": 4}
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}

@@ -8,7 +8,7 @@ import pytest
 from lutra_models.errors import Failure
 from lutra_service.app.tuning.result import expiry
 
-from tests.support.service import Agent, Document, Service, approved, look, silent_for, some_minutes_later
+from tests.support.service.hosted import Agent, Document, Service, approved, look, silent_for, some_minutes_later
 
 pytestmark = pytest.mark.slow
 

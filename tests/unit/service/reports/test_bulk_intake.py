@@ -17,7 +17,7 @@ from lutra_service.db.schema.tables import DatabaseRow, ReportRow
 from lutra_service.db.store import Store, UnitOfWork
 from sqlalchemy import select
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 
 pytestmark = pytest.mark.slow
 

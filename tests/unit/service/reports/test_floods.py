@@ -22,7 +22,7 @@ from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 from sqlalchemy import Engine
 
-from tests.support.service import POSTGRESQL, Agent, Document, Service, running
+from tests.support.service.hosted import POSTGRESQL, Agent, Document, Service, running
 
 DAILY = 2 << 20
 RETENTION = timedelta(days=2)

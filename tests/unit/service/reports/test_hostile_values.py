@@ -9,7 +9,7 @@ import pytest
 from lutra_service.db.schema.records import Event
 from lutra_service.db.schema.storable import Unstorable
 
-from tests.support.service import Agent, Document, Service, approved
+from tests.support.service.hosted import Agent, Document, Service, approved
 
 pytestmark = pytest.mark.slow
 

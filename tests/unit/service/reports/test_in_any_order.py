@@ -10,7 +10,7 @@ import pytest
 from lutra_service.app.reports import arrival, intake
 from lutra_service.app.reports.arrival import Arrival
 
-from tests.support.service import Agent, Document, Service, applied, guard_event, look
+from tests.support.service.hosted import Agent, Document, Service, applied, guard_event, look
 
 SESSION = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "reload_only", "max_trials": 5}
 

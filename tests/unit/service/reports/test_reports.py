@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.service import Agent, Service, running, silent_for
+from tests.support.service.hosted import Agent, Service, running, silent_for
 
 pytestmark = pytest.mark.slow
 

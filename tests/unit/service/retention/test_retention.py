@@ -22,7 +22,7 @@ from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.schema.tables import RecommendationRow, ReportRow
 from sqlalchemy import create_engine, update
 
-from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running
+from tests.support.service.hosted import Agent, Document, Fakes, Service, a_model, fake_executor, running
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

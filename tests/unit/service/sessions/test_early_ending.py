@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from lutra_models import serial
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+from tests.support.service.hosted import Agent, Document, Fakes, Service, fake_executor, running
 
 pytestmark = pytest.mark.slow
 

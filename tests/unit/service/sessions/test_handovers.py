@@ -12,7 +12,16 @@ from lutra_service.app.tuning.session.advance import advance
 from lutra_service.app.tuning.steps.facts import NextStep
 from lutra_service.db.store import UnitOfWork
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, happened, running, some_minutes_later
+from tests.support.service.hosted import (
+    Agent,
+    Document,
+    Fakes,
+    Service,
+    fake_executor,
+    happened,
+    running,
+    some_minutes_later,
+)
 
 pytestmark = pytest.mark.slow
 

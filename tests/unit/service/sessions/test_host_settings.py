@@ -10,8 +10,8 @@ import pytest
 from lutra_models import serial
 from lutra_models.server import ServerSetting
 
-from tests.support.fakes import answer
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+from tests.support.fakes.tasks import answer
+from tests.support.service.hosted import Agent, Document, Fakes, Service, fake_executor, running
 
 pytestmark = pytest.mark.slow
 

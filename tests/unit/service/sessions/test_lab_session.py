@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lutra_models import serial
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
+from tests.support.service.hosted import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
 
 pytestmark = pytest.mark.slow
 

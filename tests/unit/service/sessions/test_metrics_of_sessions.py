@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 
 
 def asked(metric: str, **more: object) -> dict[str, object]:

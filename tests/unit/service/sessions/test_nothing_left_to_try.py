@@ -8,8 +8,8 @@ from typing import Any
 
 from lutra_models.errors import SpaceExhausted
 
-from tests.support.fakes import Document, Fakes, answer
-from tests.support.service import fake_executor, running
+from tests.support.fakes.tasks import Document, Fakes, answer
+from tests.support.service.hosted import fake_executor, running
 
 WHY = "no configuration is left to try: of 8 next to those that were, 8 are refused: too much memory"
 SESSION = {

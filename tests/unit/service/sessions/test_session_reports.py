@@ -11,7 +11,7 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.tuning.record import histories
 from lutra_service.db.schema.records import StoredReport
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from lutra_models import serial
 from lutra_models.metrics import Objective
 from lutra_service.app.jobs import replay
 
-from tests.support.fakes import Document, Fakes, answer
-from tests.support.service import Agent, Service, fake_executor, running
+from tests.support.fakes.tasks import Document, Fakes, answer
+from tests.support.service.hosted import Agent, Service, fake_executor, running
 
 pytestmark = pytest.mark.slow
 

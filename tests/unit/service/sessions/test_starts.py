@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import Document, Fakes, answer
-from tests.support.service import fake_executor, running
+from tests.support.fakes.tasks import Document, Fakes, answer
+from tests.support.service.hosted import fake_executor, running
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from lutra_service.api.sessions.schemas import TrialAnswer
 from lutra_service.api.sessions.sessions import trials_csv
 
-from tests.support.service import Agent, Service
+from tests.support.service.hosted import Agent, Service
 
 EMPTY = {
     "trial": 1,

@@ -12,8 +12,8 @@ import pytest
 from lutra_models.errors import IllegalTransition
 from lutra_service.app.jobs import replay
 
-from tests.support.fakes import Document, Fakes, answer
-from tests.support.service import Agent, Service, fake_executor, running, some_minutes_later
+from tests.support.fakes.tasks import Document, Fakes, answer
+from tests.support.service.hosted import Agent, Service, fake_executor, running, some_minutes_later
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.service import Agent, Document, Service, look
+from tests.support.service.hosted import Agent, Document, Service, look
 
 pytestmark = pytest.mark.slow
 

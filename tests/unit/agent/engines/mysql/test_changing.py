@@ -13,7 +13,7 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailab
 from lutra_models.catalog.statements.mariadb import line
 from lutra_models.catalog.statements.mysql import set_global
 
-from tests.support.fake_mysql import FakeConnection
+from tests.support.fakes.mysql import FakeConnection
 
 DATABASE = MysqlDatabase("mysql", "127.0.0.1", 3306)
 SHRINK = set_global(POOL, "1")

@@ -16,7 +16,7 @@ from lutra_agent.errors import CollectionFailed
 from lutra_models.guardrails import GUARDS
 from lutra_models.server import Host
 
-from tests.support.fake_mysql import FakeConnection
+from tests.support.fakes.mysql import FakeConnection
 
 IDENTITY = {
     "SELECT VERSION()": [("9.7.4",)],

@@ -13,7 +13,7 @@ from lutra_agent.engines.mysql.telemetry.states.switches import SWITCHED_SETTING
 from lutra_agent.engines.mysql.telemetry.telemetry import EVERY
 from lutra_agent.errors import CollectionFailed
 
-from tests.support.fake_mysql import FakeConnection
+from tests.support.fakes.mysql import FakeConnection
 
 MARIADB = "5.5.5-10.11.6-MariaDB"
 

@@ -9,7 +9,7 @@ from lutra_agent.engines.mysql.telemetry.states.tables import COUNTERS, ENGINES
 from lutra_agent.engines.mysql.telemetry.work.scans import SCANS
 from lutra_agent.errors import CollectionFailed
 
-from tests.support.fake_mysql import FakeConnection
+from tests.support.fakes.mysql import FakeConnection
 
 VERSIONS = ("9.7.4", "5.5.5-10.11.6-MariaDB")
 ASKED = ("SELECT /*+ MAX_EXECUTION_TIME(100) */ ", "SET STATEMENT max_statement_time = 0.1 FOR SELECT ")

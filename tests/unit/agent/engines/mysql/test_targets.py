@@ -9,7 +9,7 @@ from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.engines.mysql.telemetry.collectors.counters import FAILURES
 from lutra_agent.engines.mysql.telemetry.targets import TargetCounters, targets
 
-from tests.support.fake_mysql import FakeConnection
+from tests.support.fakes.mysql import FakeConnection
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from lutra_agent.engines.postgresql.telemetry.collect import RIGHTS_S, Collect, 
 from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 from lutra_agent.engines.postgresql.telemetry.room import room
 
-from tests.support.fake_clock import START
+from tests.support.fakes.clock import START
 
 SELDOM = Collector("rare", "view", {12: "SELECT 1 AS n"}, frozenset({"n"}), right="allowed()", every_s=60.0)
 

@@ -8,9 +8,9 @@ import pytest
 from lutra_agent.engines.redis.sources.persistence import why_lost
 from lutra_agent.errors import ApplyRefused
 
-from tests.support.directed import Directed
-from tests.support.fake_engine import HOST
-from tests.support.fake_redis import FakeRedis, directed_redis
+from tests.support.agent.directed import Directed
+from tests.support.fakes.engine import HOST
+from tests.support.fakes.redis import FakeRedis, directed_redis
 
 KEYS = 100
 

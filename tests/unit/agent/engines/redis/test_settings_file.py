@@ -23,9 +23,9 @@ from lutra_agent.files.atomic import pinned
 from lutra_agent.files.saved_file import save_file
 from lutra_agent.state.snapshot import Snapshot
 
-from tests.support.engines import missing
-from tests.support.fake_clock import FakeClock
-from tests.support.false_redis import false_redis
+from tests.support.fakes.clock import FakeClock
+from tests.support.servers.engines import missing
+from tests.support.servers.false_redis import false_redis
 
 STRANGER = 65534
 OURS = '{"records":[]}'
