@@ -10,7 +10,7 @@ import pytest
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation, gp
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("GPy", "paramz", "sklearn", "scipy.optimize", "scipy.stats", "matplotlib", "dask", "distributed")
+HEAVY = ("GPy", "paramz", "sklearn", "scipy.optimize", "scipy.stats", "matplotlib", "dask", "distributed", "mcp")
 
 
 def loaded_by(module: str) -> set[str]:

@@ -32,11 +32,13 @@ from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.cli import main as lutra_agent
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.linux import allocators, lasting, requests
+from lutra_client.commands.program import KNOWN
 from lutra_models import extensions
 from lutra_models.gp import documents
 from lutra_models.gp.options import DEFAULT
 from lutra_models.lifecycle import NOT_COMPUTED
 from lutra_service.app.workloads.imports.mapping import ColumnMapping
+from mcp import StdioServerParameters
 
 from tests.docs.pages import ROOT, Block, blocks, pages
 from tests.support.servers.engines import missing
@@ -243,7 +245,14 @@ def measured(text: str, tmp_path: Path) -> None:
     assert (found.p99_of, found.statement) == (told["p99_of"], told["statement"])
 
 
-JSON: dict[str, Callable[[str, Path], None]] = {"json: driver": measured}
+def started(text: str, _: Path) -> None:
+    """The program that an assistant starts has this name, and is one of ours."""
+    server = StdioServerParameters.model_validate(json.loads(text)["mcpServers"]["lutra"], strict=True)
+    assert server.command == "lutra"
+    assert server.args[0] in KNOWN
+
+
+JSON: dict[str, Callable[[str, Path], None]] = {"json: driver": measured, "json: assistant": started}
 
 
 @pytest.mark.parametrize("block", of("json"))
