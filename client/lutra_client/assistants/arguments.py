@@ -43,7 +43,7 @@ class OfFindings(OfDatabase):
     """Findings in the latest windows."""
 
     minutes: int = Field(default=60, ge=1, le=1440)
-    """How many minutes back the windows reach."""
+    """The time in minutes that the windows reach back."""
 
 
 class OfSettings(OfDatabase):

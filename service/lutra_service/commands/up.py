@@ -28,7 +28,6 @@ LINES = 50
 NEXT = """
 next:
   lutra add URL      add a database, with an agent beside it
-  lutra check URL    look at a database server
   lutra doctor       check that everything is in place
   lutra status       show the service and its databases
   lutra down         stop the service; its data are kept"""
