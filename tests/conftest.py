@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,12 @@ def pytest_collection_finish() -> None:
     # What is frozen counts for nothing when a whole collection falls due: with the default they would be frequent.
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+
+
+@pytest.fixture
+def own_environment() -> Iterator[None]:
+    """The environment as it was before the test, whose program may write into it."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)

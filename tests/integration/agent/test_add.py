@@ -40,7 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Served) -> Iterator[Path]:
+def home(own_environment: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Served) -> Iterator[Path]:
     """An account without files, whose agents end with the test."""
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))

@@ -26,7 +26,7 @@ case "$*" in *MainPID*) echo {pid};; esac
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(own_environment: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     for name in ("LUTRA_URL", "LUTRA_TOKEN", "LUTRA_CA_FILE"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
@@ -42,17 +42,10 @@ from tests.unit.symptoms.cases import CASES
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 HERE = Place(process=7, folder=Path("/data"))
 GRANT = Visible("pg_monitor", False, "other accounts' activity is hidden", 'GRANT pg_monitor TO "me";')
+pytestmark = pytest.mark.usefixtures("own_environment")
 CASE = next(c for c in CASES if c.name == "checkpoints_forced")
 FORCED = CASE.of(CASE.shown)
 PRIMARY = ServerIdentity("15.4", "primary", "")
-
-
-@pytest.fixture(autouse=True)
-def environment() -> Iterator[None]:
-    before = dict(os.environ)
-    yield
-    os.environ.clear()
-    os.environ.update(before)
 
 
 class Health:

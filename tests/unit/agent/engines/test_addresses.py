@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +26,12 @@ skip-name-resolve
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path) -> Iterator[Path]:
+def home(own_environment: None, tmp_path: Path) -> Path:
     """An account without files and variables of its own."""
-    before = dict(os.environ)
     for name in [n for n in os.environ if n.startswith("PG")]:
         del os.environ[name]
     os.environ["HOME"] = str(tmp_path)
-    yield tmp_path
-    os.environ.clear()
-    os.environ.update(before)
+    return tmp_path
 
 
 def table(url: str) -> dict[str, Any]:
