@@ -114,6 +114,18 @@ def _tokens(client: Client, database: str) -> None:
     turned = client.tokens.rotate_any(free["id"], grace_s=0)
     assert client.tokens.revoke_any(turned["id"])["revoked_at"] is not None
     assert len(list(client.tokens.list_all(limit=2))) >= 5  # more than one page
+    assert "operate" in client.tokens.get_own()["scopes"]
+    _enrolment(client, database)
+
+
+def _enrolment(client: Client, database: str) -> None:
+    secret = client.tokens.create_enrolment(database)["token"]
+    reached = client.driver.http
+    with httpx.Client(base_url=reached.base_url, event_hooks=reached.event_hooks, timeout=PATIENCE_S) as http:
+        enrolling = Client(token=secret, http=http)
+        assert enrolling.tokens.enrol()["database"] == database
+        with pytest.raises(Unauthorized, match="used or revoked"):
+            enrolling.tokens.enrol()
 
 
 def _protection(client: Client, database: str) -> None:
@@ -162,6 +174,7 @@ def _decisions(client: Client, carrying: Carrying) -> None:
     carrying.carry_out()
     assert len(list(client.recommendations.list(database, limit=3))) >= 8
     assert set(client.predictions.predict(database, settings={"work_mem": "8MB"})["predictions"]) >= {"qps"}
+    assert client.predictions.get_memory(database)["terms"]
     other = client.sessions.open(database, objective={"metric": "qps", "goal": "maximize"})["id"]
     assert client.sessions.stop(other)["state"] == "stopped"
 

@@ -17,7 +17,7 @@ def run(
     """The run's folder for temporary files is `folder`, where a test may put what it wants to say into `told`."""
     test = folder / "test_it.py"
     test.write_text(code)
-    asked = [word for plugin in plugins for word in ("-p", f"tests.support.{plugin}")]
+    asked = [word for plugin in plugins for word in ("-p", f"tests.support.pytest_plugins.{plugin}")]
     asked += ["-p", "xdist"] if "-n" in more else []
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOLD": str(folder / "told"), "TMPDIR": str(folder)}
     environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}

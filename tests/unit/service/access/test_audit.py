@@ -12,6 +12,7 @@ from lutra_service.api.routes import ROUTERS
 from lutra_service.app.access import audit
 from lutra_service.app.retention.policy import prune
 
+from tests.support.service import assistants
 from tests.support.service.hosted import Agent, Document, Service, applied, approved, guard_event, look
 
 pytestmark = pytest.mark.slow
@@ -53,6 +54,9 @@ class Walk:
 
     def create_token(self) -> None:
         self.bound()
+
+    def call_tool(self) -> None:
+        assistants.call(self.service, self.service.headers["Authorization"].removeprefix("Bearer "), "fleet")
 
     def create_enrolment(self) -> Document:
         return self.post(f"{self.database}/enrolments")
@@ -161,6 +165,7 @@ DB, TOKEN, REC, SESSION_PATH, MODEL = (
     "/v1/models/{model}",
 )
 CALLS = {
+    "POST /mcp": (Walk.call_tool, "tool.call"),
     "POST /v1/databases": (Walk.register_database, "database.register"),
     f"PATCH {DB}": (Walk.change_database, "database.policy"),
     f"PUT {DB}/retired": (Walk.retire_database, "database.retire"),
