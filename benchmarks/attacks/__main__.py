@@ -10,7 +10,7 @@ ATTACKS: tuple[tuple[str, str], ...] = (
     ("bad_token", "one agent's token gone bad: the other databases' answers, and the disk that it can fill"),
     ("plugin", "a package that means harm among the candidates: the other databases' recommendations"),
     ("hostile_service", "a service that lies to real agents beside real servers, for an hour of simulated time"),
-    ("fuzz", "generated requests over five scopes and two stores: 5xx, undocumented answers, foreign data"),
+    ("fuzz", "generated requests over six scopes and two stores: 5xx, undocumented answers, foreign data"),
     ("kills", "SIGKILL to service, worker, store and agent under load: what was acknowledged, lost and doubled"),
 )
 

@@ -76,16 +76,14 @@ async def events(flood: Flood) -> None:
     at = flood.agent.clock.isoformat()
     figures = {"value": 1.0, "bound": 2.0, "limit": 0.5, "held_s": 60.0, "hold_s": 60.0, "since": at, "at": at}
     one = {"guard": "qps", "metric": "m" * 1000, "message": "x" * 1000, **figures}
-    await flood.report("events", events=[{"id": secrets.token_hex(16), **one} for _ in range(100)])
+    await flood.report("events", events=[{"id": secrets.token_hex(16), **one} for _ in range(50)])
 
 
 async def outcomes(flood: Flood) -> None:
     at = flood.agent.clock.isoformat()
     active = {f"n{i}": "v" * 900 for i in range(100)}
-    made = [
-        {"directive": f"rec_{secrets.token_hex(8)}", "state": "failed", "at": at, "active": active} for _ in range(50)
-    ]
-    await flood.report("outcomes", outcomes=made)
+    one = {"directive": f"rec_{secrets.token_hex(8)}", "state": "failed", "at": at, "active": active}
+    await flood.report("outcomes", outcomes=[one])
 
 
 async def metrics(flood: Flood) -> None:
@@ -118,7 +116,8 @@ def run(stop: Event, url: str, token: str, database: str, seed: int) -> dict[str
 async def _run(stop: Event, url: str, token: str, database: str, seed: int) -> dict[str, Any]:
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=POLLS + AT_ONCE)
     async with httpx.AsyncClient(base_url=url, timeout=90, limits=limits) as client:
-        agent = Agent(httpx.Client(base_url=url), token, database, mode="reload_only", epoch=secrets.token_hex(4))
+        agent = Agent(httpx.Client(base_url=url), token, database, mode="reload_only")
+        agent.name = secrets.token_hex(4)
         flood = Flood(client, agent, random.Random(seed))
         tasks = [asyncio.create_task(_steps(flood)) for _ in range(AT_ONCE)]
         tasks += [asyncio.create_task(_polls(flood)) for _ in range(POLLS)]

@@ -23,7 +23,8 @@ class Neighbour:
 
     def __init__(self, url: str, database: str, agent_token: str, operator_token: str) -> None:
         client = httpx.Client(base_url=url, timeout=ANSWER_S)
-        self.agent = Agent(client, agent_token, database, mode="lab", epoch=secrets.token_hex(4))
+        self.agent = Agent(client, agent_token, database, mode="lab")
+        self.agent.name = secrets.token_hex(4)
         self.operator = {"Authorization": f"Bearer {operator_token}"}
         self.client = client
         self.path = f"/v1/databases/{database}"

@@ -1,4 +1,4 @@
-"""Generated requests over five scopes and two stores: no 5xx, nothing undocumented, no reach into another database."""
+"""Generated requests over six scopes and two stores: no 5xx, nothing undocumented, no reach into another database."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.support.fakes.tasks import Document
 from tests.support.service.hosted import Agent, Api
 from tests.support.service.served import Served
 
-SCOPES = ("none", "agent", "read", "operate", "admin")
+SCOPES = ("none", "agent", "read", "propose", "operate", "admin")
 POLICY: Document = {
     "pins": {},
     "ranges": {},
@@ -60,7 +60,8 @@ class World:
         owned = owned or self.own
         path = f"/v1/databases/{owned.database}"
         self.api.ask("PATCH", path, {"policy": POLICY})
-        agent = Agent(self.client, owned.agent_token, owned.database, mode="reload_only", epoch=secrets.token_hex(8))
+        agent = Agent(self.client, owned.agent_token, owned.database, mode="reload_only")
+        agent.name = secrets.token_hex(8)
         agent.ask("POST", f"{path}/reports", agent.report())
         agent.ask("POST", f"{path}/reports", agent.report(**agent.window(qps=900.0, tps=130.0, p99_ms=12.0)))
         for kind, answer in (

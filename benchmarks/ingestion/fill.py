@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,8 @@ from lutra_models.server import Host, Server
 from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.schema.records import Database, Token
+from lutra_service.db.schema.rows import rows_of
 from lutra_service.db.schema.tables import DatabaseRow, SettingsRow, TokenRow
 from sqlalchemy import insert
 
@@ -72,26 +74,16 @@ def report(sequence: int, at: datetime) -> dict[str, Any]:
 
 
 def _database(reporter: Reporter, now: datetime) -> dict[str, Any]:
-    return {
-        "id": reporter.database,
-        "name": reporter.database,
-        "engine": SERVER.engine,
-        "policy": {},
-        "created_at": now,
-        "host": HOST,
-        "settings_hash": HASH,
-        "reporter": f"{AGENT}/{EPOCH}",
-        "reporter_sequence": 0,
-    }
+    database = Database(reporter.database, reporter.database, SERVER.engine, {}, now)
+    known = replace(database, host=HOST, settings_hash=HASH, reporter=f"{AGENT}/{EPOCH}", reporter_sequence=0)
+    return _row(known)
 
 
 def _token(reporter: Reporter, now: datetime) -> dict[str, Any]:
-    return {
-        "id": f"tok_{reporter.database}",
-        "hash": secret_hash(reporter.token),
-        "name": "agent",
-        "scopes": ["agent"],
-        "database_id": reporter.database,
-        "created_at": now,
-        "last_used_at": now,
-    }
+    token = Token(f"tok_{reporter.database}", secret_hash(reporter.token), "agent", ["agent"], reporter.database, now)
+    return _row(replace(token, last_used_at=now))
+
+
+def _row(record: Database | Token) -> dict[str, Any]:
+    rows = rows_of(type(record))
+    return rows.written(rows.fields(record))

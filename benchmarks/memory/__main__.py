@@ -27,4 +27,4 @@ for command in COMMANDS:
     main.add_command(command)
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks memory")

@@ -86,4 +86,4 @@ def _share(found: list[bool]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks promotion")

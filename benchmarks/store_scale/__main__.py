@@ -72,7 +72,7 @@ def report(epoch: str, number: int) -> Report:
     now = datetime.now(UTC)
     return Report.model_validate(
         {
-            "agent": "agent1",
+            "agent": epoch,
             "epoch": epoch,
             "sequence": number,
             "sent_at": now,

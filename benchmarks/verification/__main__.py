@@ -100,4 +100,4 @@ def figures(case: Case, ends: list[End]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks verification")

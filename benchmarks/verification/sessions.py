@@ -214,4 +214,4 @@ def main(sessions: int, trials: int, rounds: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks verification.sessions")
