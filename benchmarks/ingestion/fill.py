@@ -13,7 +13,7 @@ from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.schema.records import Database, Token
-from lutra_service.db.schema.rows import rows_of
+from lutra_service.db.schema.rows import R, Rows, rows_of
 from lutra_service.db.schema.tables import DatabaseRow, SettingsRow, TokenRow
 from sqlalchemy import insert
 
@@ -76,14 +76,13 @@ def report(sequence: int, at: datetime) -> dict[str, Any]:
 def _database(reporter: Reporter, now: datetime) -> dict[str, Any]:
     database = Database(reporter.database, reporter.database, SERVER.engine, {}, now)
     known = replace(database, host=HOST, settings_hash=HASH, reporter=f"{AGENT}/{EPOCH}", reporter_sequence=0)
-    return _row(known)
+    return _row(rows_of(Database), known)
 
 
 def _token(reporter: Reporter, now: datetime) -> dict[str, Any]:
     token = Token(f"tok_{reporter.database}", secret_hash(reporter.token), "agent", ["agent"], reporter.database, now)
-    return _row(replace(token, last_used_at=now))
+    return _row(rows_of(Token), replace(token, last_used_at=now))
 
 
-def _row(record: Database | Token) -> dict[str, Any]:
-    rows = rows_of(type(record))
+def _row(rows: Rows[R], record: R) -> dict[str, Any]:
     return rows.written(rows.fields(record))
