@@ -35,6 +35,14 @@ def test_the_services_image_has_what_its_extras_offer() -> None:
     assert installed("service") == extras("service")
 
 
+def test_the_context_of_a_build_has_every_folder_that_is_copied() -> None:
+    lines = re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.MULTILINE)
+    copied = {source for line in lines for source in line.split()[:-1]}
+    sent = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"}
+    assert copied == sent
+    assert all((ROOT / name).exists() for name in sent)
+
+
 def test_what_compose_builds_is_a_stage_of_the_dockerfile() -> None:
     built = [service["build"]["target"] for service in COMPOSE["services"].values() if "build" in service]
     assert built
