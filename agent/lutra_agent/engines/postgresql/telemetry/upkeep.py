@@ -50,8 +50,9 @@ from the tables. An account that may not read a table does not see the width of 
 """
 
 
-CATALOGS_QUERY = """SELECT (SELECT pg_stat_get_tuples_inserted(a) + pg_stat_get_tuples_updated(a) + pg_stat_get_tuples_deleted(a)
-FROM (SELECT 'pg_catalog.pg_attribute'::regclass::oid AS a) one) AS attributes, count(*) AS bloated,
+CATALOGS_QUERY = """SELECT (SELECT pg_stat_get_tuples_inserted(a) + pg_stat_get_tuples_updated(a) +
+pg_stat_get_tuples_deleted(a) FROM (SELECT 'pg_catalog.pg_attribute'::regclass::oid AS a) one) AS attributes,
+count(*) AS bloated,
 coalesce(sum(bytes), 0) AS bloated_bytes, coalesce(sum(dead), 0) AS bloated_dead,
 string_agg(relname, ', ' ORDER BY bytes DESC) AS names
 FROM (SELECT relname::text, relpages::bigint * current_setting('block_size')::int AS bytes,
@@ -85,8 +86,8 @@ NEVER = f"CASE WHEN live >= 10000 AND changed >= 0.5 * live THEN NOT ({ANALYZED}
 LINKED = """CASE WHEN relpersistence = 'u' AND live > 0 THEN oid IN (SELECT conrelid FROM pg_constraint
 WHERE contype = 'f' UNION ALL SELECT confrelid FROM pg_constraint WHERE contype = 'f') END"""
 WORST = "array_to_string((array_agg(oid::regclass::text ORDER BY {by} DESC) FILTER (WHERE {kind}))[1:3], ', ')"
-HOUSEKEEPING_QUERY = f"""SELECT count(*) FILTER (WHERE {LATE}) AS own_late, {WORST.format(by="dead", kind=LATE)} AS own_late_name,
-coalesce(sum(dead) FILTER (WHERE own AND NOT off AND dead > 2 * threshold), 0) AS own_late_dead,
+HOUSEKEEPING_QUERY = f"""SELECT count(*) FILTER (WHERE {LATE}) AS own_late, {WORST.format(by="dead", kind=LATE)}
+AS own_late_name, coalesce(sum(dead) FILTER (WHERE own AND NOT off AND dead > 2 * threshold), 0) AS own_late_dead,
 count(*) FILTER (WHERE {STALE}) AS stale, {WORST.format(by="changed", kind=STALE)} AS stale_name,
 count(*) FILTER (WHERE {NEVER}) AS never_analyzed, {WORST.format(by="live", kind=NEVER)} AS never_analyzed_name,
 count(*) FILTER (WHERE relpersistence = 'u' AND live > 0) AS unlogged,
