@@ -5,19 +5,29 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import secrets
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
+from typing import Literal
 
 import click
-from lutra_client import contexts
+from lutra_client import Client, contexts
+from lutra_models.errors import LutraError
 
-from lutra_notebooks.book_folder import filled
-from lutra_notebooks.own_token import NoToken, Scope, own_token
+Scope = Literal["read", "models"]
+LONGEST = timedelta(days=7)
+"""How long the token is valid where nothing could revoke it: this machine lost power, say."""
+
+
+BOOK = Path(__file__).parent / "book"
+"""The notebooks as they were installed."""
 
 GRACE_S = 30.0
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -118,3 +128,38 @@ def _ends_with_parent() -> None:
     """Have the kernel end this process when its parent is gone, however it went; only Linux can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def filled(folder: Path) -> list[Path]:
+    """Copy those notebooks to `folder` that it does not have yet; what is there stays as it is. The copies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for notebook in sorted(BOOK.glob("*.ipynb")):
+        copy = folder / notebook.name
+        if not copy.exists():
+            shutil.copyfile(notebook, copy)
+            made.append(copy)
+    return made
+
+
+class NoToken(RuntimeError):
+    """None could be made; the message says why."""
+
+
+@contextmanager
+def own_token(scope: Scope) -> Iterator[str]:
+    """A new token's secret, revoked on exit. Raises NoToken."""
+    name = f"lutra notebook {secrets.token_hex(4)}"
+    try:
+        client = Client.from_environment()
+    except ValueError as error:
+        raise NoToken(str(error)) from error
+    with client:
+        try:
+            made = client.tokens.create_global(name=name, scopes=[scope], expires_at=datetime.now(UTC) + LONGEST)
+        except LutraError as error:
+            raise NoToken(str(error)) from error
+        try:
+            yield made["token"] or ""
+        finally:
+            client.tokens.revoke_any(made["id"])

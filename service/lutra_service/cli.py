@@ -76,7 +76,7 @@ def replay(recommendation: str) -> None:
     """Recompute a recommendation from its stored input, and compare every bit."""
     from lutra_models.errors import LutraError
 
-    from lutra_service.app.jobs.replay import stored_answer
+    from lutra_service.app.jobs.recommendation_jobs import stored_answer
     from lutra_service.commands.opening import opened
     from lutra_service.workers.maker import make_worker
     from lutra_service.workers.protocol import NoWorker, WorkerLost

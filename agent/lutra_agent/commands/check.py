@@ -3,27 +3,67 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from lutra_models.catalog import LiveSettings, meet
 from lutra_models.catalog.limits import Limited
 from lutra_models.server import Host, Policy, Server
 
-from lutra_agent.clock import SystemClock
-from lutra_agent.commands.measured_once import MeasuredOnce, measure_once
-from lutra_agent.commands.programs import missing_programs
+from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.commands.service_check import ask_service
-from lutra_agent.config.types import Config, DatabaseConfig
-from lutra_agent.drivers import build_loads
+from lutra_agent.config.types import Config, DatabaseConfig, PrometheusConfig, RestartConfig
+from lutra_agent.drivers import build, build_loads
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.common.sources import by_source, lacks_copy
 from lutra_agent.engines.common.sources import permissions as permissions_of
-from lutra_agent.engines.common.telemetry import Visible
-from lutra_agent.errors import DatabaseUnavailable
+from lutra_agent.engines.common.telemetry import Telemetry, Visible
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
+from lutra_agent.metrics.prometheus import Prometheus
+from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
+
+SECONDS = 1.0
+MINUTE = timedelta(minutes=1)
+TARGETS = ("qps", "tps")
+
+
+@dataclass(frozen=True)
+class MeasuredOnce:
+    """`targets` are in their metric's unit; `problems` name what could not be read."""
+
+    targets: Mapping[str, float] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        if not self.targets:
+            return "neither qps nor tps"
+        return ", ".join(f"{name} {value:.0f}" for name, value in self.targets.items())
+
+
+def measure_once(telemetry: Telemetry, clock: Clock, prometheus: PrometheusConfig | None) -> MeasuredOnce:
+    """Raises DatabaseUnavailable."""
+    clock.sleep(SECONDS)  # what the agent asked until now has reached the server's counters by then
+    before = telemetry.sample(clock.now(), clock.monotonic())
+    clock.sleep(SECONDS)
+    after = telemetry.sample(clock.now(), clock.monotonic())
+    problems = [f"this cannot be read: {problem}" for problem in after.problems]
+    if prometheus is not None:
+        try:
+            Prometheus(prometheus).latency(clock.now() - MINUTE, clock.now())
+        except CollectionFailed as error:
+            problems.append(f"prometheus.query returns no p99: {error}")
+    both = span(before, after)
+    if isinstance(both, Discarded):
+        return MeasuredOnce({}, (*problems, f"no figures: {both.reason}"))
+    problems += both.problems
+    found = telemetry.targets(both.before, both.after).metrics
+    return MeasuredOnce({name: found[name] for name in TARGETS if name in found}, tuple(problems))
 
 
 @dataclass(frozen=True)
@@ -224,3 +264,24 @@ def _document(found: Examination) -> dict[str, Any]:
 
 def _size(count: float) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+def missing_programs(config: Config) -> Iterator[str]:
+    """A line with its remedy for each. Raises ConfigError for a driver that cannot be built."""
+    if config.driver is not None:
+        drivers = {"driver": build(config.driver, config.database)}
+        drivers |= {f"driver.loads, {n}": d for n, d in build_loads(config.driver, config.database).items()}
+        for place, driver in drivers.items():
+            yield from _unless_there(place, getattr(driver, "program", ""), "install it, or name it with its folder")
+    yield from missing_commands(config.restart)
+
+
+def missing_commands(restart: RestartConfig) -> Iterator[str]:
+    for key, command in (("command", restart.command), ("start_command", restart.start_command)):
+        if command:
+            yield from _unless_there(f"restart.{key}", command[0], "name an existing program, with its folder")
+
+
+def _unless_there(place: str, program: str, remedy: str) -> Iterator[str]:
+    if program and shutil.which(program) is None:
+        yield f"{place}: this account cannot find a program {program!r} that it may run: {remedy}"

@@ -22,8 +22,8 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError, Data
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.state.change_events import RolledBack
-from lutra_agent.state.host_rollbacks import HostRollbacks
 from lutra_agent.state.snapshot import Snapshots, active_in, stored_snapshots
+from lutra_agent.state.unreported import HostRollbacks
 
 WHY = "rolled back on its host"
 

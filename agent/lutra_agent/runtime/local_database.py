@@ -20,8 +20,7 @@ from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.runtime.seen_database import SeenDatabase
 from lutra_agent.state.change_store import ChangeStore
-from lutra_agent.state.others_memory import OthersMemory
-from lutra_agent.state.peak_connections import PeakConnections
+from lutra_agent.state.maxima import OthersMemory, PeakConnections
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshots, stored_snapshots
 from lutra_agent.state.store import State
 

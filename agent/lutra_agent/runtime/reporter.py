@@ -19,8 +19,7 @@ from lutra_agent.reporting.service_link import ServiceLink
 from lutra_agent.runtime.lab import Lab
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.state.change_events import Reported
-from lutra_agent.state.guard_events import GuardEvents
-from lutra_agent.state.host_rollbacks import HostRollbacks
+from lutra_agent.state.unreported import GuardEvents, HostRollbacks
 
 LONGEST_PROBLEM, MOST_PROBLEMS = 1000, 50
 """Characters of one, and how many in one report."""

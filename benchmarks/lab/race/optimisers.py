@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from lutra_lab.servers.errors import LabError
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import Goal
-from lutra_models.serial.knobs import knob_to_dict
+from lutra_models.serial import knob_to_dict
 
 from benchmarks.lab.session import Row, Session
 from benchmarks.tuning.rows import CODE

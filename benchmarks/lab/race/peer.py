@@ -15,7 +15,7 @@ from typing import Any
 
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Value
 from lutra_models.metrics import Goal
-from lutra_models.serial.knobs import knob_from_dict
+from lutra_models.serial import knob_from_dict
 
 from benchmarks.tuning.contenders import RANDOM, Contender
 from benchmarks.tuning.peers import PEERS, version

@@ -23,10 +23,13 @@ from lutra_lab.servers import processes
 from lutra_lab.servers.account import account
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.loads import Load
-from lutra_lab.servers.log import last_lines
 from lutra_lab.servers.ports import LOOPBACK, free_port
 from lutra_lab.servers.remains import Remains
 from lutra_lab.servers.watch import Watch
+
+LAST_LINES = 15
+Session = Callable[[str], str]
+"""The rows of a statement, unaligned: a row a line, its fields with bars between them."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,6 @@ class LabOptions:
     server: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[str, str] | None = None
     needs: str | None = None
-
-
-Session = Callable[[str], str]
-"""The rows of a statement, unaligned: a row a line, its fields with bars between them."""
 
 
 class ScratchServer(ABC):
@@ -270,3 +269,8 @@ def lines(rows: Iterable[Iterable[object]]) -> str:
 def environment() -> dict[str, str]:
     """The environment without variables that would redirect a server's programs."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
+
+
+def last_lines(log: Path, start: int) -> str:
+    """The end of the text after byte `start`."""
+    return "\n".join(log.read_bytes()[start:].decode(errors="replace").splitlines()[-LAST_LINES:])

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lutra_lab.servers import processes
+from lutra_lab.servers.base import last_lines
 from lutra_lab.servers.errors import LabError
-from lutra_lab.servers.log import last_lines
 from lutra_lab.servers.ports import accepts
 
 PATIENCE_S = 60.0

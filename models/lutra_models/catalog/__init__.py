@@ -2,8 +2,8 @@
 
 from lutra_models.catalog.changes import Change, ChangeSteps
 from lutra_models.catalog.files import engines, own_engines
-from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.live import LiveSettings, meet
+from lutra_models.catalog.reported import did_you_mean
 from lutra_models.catalog.rows import Catalog, KnobRow, load, of_engine
 
 __all__ = [

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
-from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.rows import UNITS, Catalog, KnobRow
 from lutra_models.catalog.units import show
 from lutra_models.catalog.values import Overlay, accepted, factor, fits, from_text, to_base
@@ -115,3 +115,13 @@ class ReportedSettings:
         """The server's own; the catalogue's where the server does not report the setting."""
         setting = self.server.settings.get(row.name)
         return row.unit if setting is None else setting.unit
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` (did you mean work_mem?)`, or an empty text if no name is similar, and none is the only one with this
+    beginning.
+    """
+    names = list(known)
+    begun = [n for n in names if n.startswith(f"{name.lower()}_")]
+    near = get_close_matches(name.lower(), names, n=1, cutoff=0.75) or (begun if len(begun) == 1 else [])
+    return f" (did you mean {near[0]}?)" if near else ""

@@ -28,7 +28,7 @@ from lutra_models.gp.search.shortening import path
 from lutra_models.gp.search.strategy import Strategy
 from lutra_models.history import SETTING, History, rows_of
 from lutra_models.knobs import Configuration, Value
-from lutra_models.serial.histories import history_from_dict, history_to_dict
+from lutra_models.serial import history_from_dict, history_to_dict
 from lutra_models.server import Policy, Server
 
 Frame = TypeVar("Frame")

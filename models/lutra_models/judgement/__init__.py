@@ -10,9 +10,8 @@ from lutra_models.judgement.busyness import (
     lost_share,
     taken_share,
 )
-from lutra_models.judgement.comparison import LEVEL, Judgement, judge
+from lutra_models.judgement.comparison import LEVEL, Judgement, judge, sentence
 from lutra_models.judgement.loaded import LIKE, LoadedWindow
-from lutra_models.judgement.words import sentence
 
 __all__ = [
     "LEVEL",

@@ -7,11 +7,27 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.symptoms.names import identifiers, is_plain
+
+_PART = r'(?:[^\W\d][\w$]*|"(?:[^"]|"")+"|`(?:[^`]|``)+`)'
+_IDENTIFIER = rf"{_PART}(?:\.{_PART})*"
+_IDENTIFIERS = re.compile(rf"{_IDENTIFIER}(?:, {_IDENTIFIER})*")
+_PLAIN = re.compile(r"\w+(?:[-$.]\w+)*")
 
 _PLACE = re.compile(r"\{(\w+):(\w+)\}")
 _BYTES = ((2**40, "TB"), (2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 _SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+EACH = "each"
+"""The form of a name with several words: the text is repeated for each of them."""
+ASIDE = "aside"
+"""The form of names that may not be known: ` (orders, lines)`, or nothing."""
+UNKNOWN = "<name>"
+"""The placeholder in a statement for a text that is not a name."""
+ERROR = "error"
+"""The form of the number of an error: ` with error 1062`, or nothing for 0."""
+_WORDS: Mapping[str, Callable[[str], str]] = {
+    "list": lambda value: ", ".join(value.split()),
+    ASIDE: lambda value: f" ({value})" if value else "",
+}
 
 
 def _short(value: float) -> str:
@@ -33,14 +49,6 @@ def _share(value: float) -> str:
     return f"{_short(100 * value)} %"
 
 
-EACH = "each"
-"""The form of a name with several words: the text is repeated for each of them."""
-ASIDE = "aside"
-"""The form of names that may not be known: ` (orders, lines)`, or nothing."""
-UNKNOWN = "<name>"
-"""The placeholder in a statement for a text that is not a name."""
-ERROR = "error"
-"""The form of the number of an error: ` with error 1062`, or nothing for 0."""
 FORMS: Mapping[str, Callable[[float], str]] = {
     "text": str,
     "list": str,
@@ -54,10 +62,6 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "share": _share,
     "ms": lambda value: _duration(value / 1000) if abs(value) >= 1000 else f"{_short(value)} ms",
     "duration": _duration,
-}
-_WORDS: Mapping[str, Callable[[str], str]] = {
-    "list": lambda value: ", ".join(value.split()),
-    ASIDE: lambda value: f" ({value})" if value else "",
 }
 
 
@@ -94,3 +98,15 @@ def statements(text: str, scope: Mapping[str, Any], untrusted: Collection[str] =
         return (told(text, {**scope, **safe}),)
     found = identifiers(scope[several]) or (UNKNOWN,) if several in untrusted else str(scope[several]).split()
     return tuple(told(text, {**scope, **safe, several: word}) for word in found)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a statement may hold it anywhere: letters, digits, single marks between them, as in `db-2.lan`."""
+    return _PLAIN.fullmatch(text) is not None
+
+
+def identifiers(text: str) -> tuple[str, ...] | None:
+    """The names of a list such as `orders, "Old orders"`, quoted as the server quotes them; None if it is not such a
+    list.
+    """
+    return tuple(re.findall(_IDENTIFIER, text)) if _IDENTIFIERS.fullmatch(text) else None

@@ -1,7 +1,16 @@
 """The end of a lab session: its finalists are measured alternately, then one is handed over."""
 
-from lutra_models.verification.contest import NAMES, ORIGINS, ROUNDS, Contest, Finalist, FinalistName, over_loads
-from lutra_models.verification.documents import contest_from_dict, contest_to_dict
+from lutra_models.verification.contest import (
+    NAMES,
+    ORIGINS,
+    ROUNDS,
+    Contest,
+    Finalist,
+    FinalistName,
+    contest_from_dict,
+    contest_to_dict,
+    over_loads,
+)
 from lutra_models.verification.gains import LEAST_ROUNDS, Gain
 from lutra_models.verification.verdict import CALLED, Verdict, gains, gains_by_load, verdict
 

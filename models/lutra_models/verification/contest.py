@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 from lutra_models.advice import FinalOrigin, SearchOrigin
 from lutra_models.aims import Aim, under
@@ -272,3 +272,26 @@ def over_loads(finalists: Sequence[Finalist], aim: Aim) -> tuple[Finalist, ...]:
 def spread(values: Sequence[float]) -> float:
     """Their relative difference: .25 if the highest is a quarter above the lowest."""
     return max(values) / low - 1 if (low := min(values)) > 0 else math.inf
+
+
+def contest_to_dict(contest: Contest) -> dict[str, Any]:
+    """Without the objective and the limits, which the request's history has."""
+    return {
+        "budget": contest.budget,
+        "finalists": [
+            {
+                "name": f.name,
+                "configuration": dict(f.configuration),
+                "readings": [dict(r) for r in f.readings],
+                "failed": f.failed,
+            }
+            for f in contest.finalists
+        ],
+        **({} if contest.aim is None else {"aim": contest.aim.to_dict()}),
+    }
+
+
+def contest_from_dict(document: Mapping[str, Any], objective: Objective, limits: Sequence[Limit]) -> Contest:
+    finalists = (Finalist(**{**f, "readings": tuple(f["readings"])}) for f in document["finalists"])
+    aim = Aim.from_dict(document["aim"]) if "aim" in document else None
+    return Contest(objective, tuple(limits), tuple(finalists), document["budget"], aim)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lutra_service.api import assistants, health
 from lutra_service.api.access import audit, enrolments, tokens
 from lutra_service.api.databases import databases, guardrails, knobs, server_state, symptoms
-from lutra_service.api.headers import SafeHeaders
-from lutra_service.api.http.deps import bearer
+from lutra_service.api.http.deps import bearer, known_parameters
 from lutra_service.api.http.problems import problem
-from lutra_service.api.http.queries import known_parameters
 from lutra_service.api.model_versions import versions
 from lutra_service.api.observations import observations
 from lutra_service.api.openapi import description, docs
@@ -71,3 +71,21 @@ def _not_allowed(request: Request, _: Exception) -> Response:
     answer = problem("method_not_allowed", f"{request.method} is not for this path; it takes {allowed}")
     answer.headers["Allow"] = allowed
     return answer
+
+
+class SafeHeaders:
+    """ASGI middleware: browsers do not guess an answer's type, and caches store nothing below /v1 and /mcp."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                if scope["path"].startswith(("/v1", "/mcp")):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, with_headers if scope["type"] == "http" else send)

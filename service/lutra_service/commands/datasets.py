@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lutra_service.commands.public import public
 from lutra_service.commands.verbs import Verb, Verbs
 
 if TYPE_CHECKING:
@@ -20,13 +20,60 @@ if TYPE_CHECKING:
 
     from lutra_service.app.observations.tables import Format
     from lutra_service.app.workloads.imports.mapping import ColumnMapping
+    from lutra_service.app.workloads.imports.public_tables import Read
     from lutra_service.app.workloads.imports.raw import RawRow
     from lutra_service.app.workloads.imports.workload import Workload
+    from lutra_service.app.workloads.lessons import Outcome
 
 MOMENT = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"))
 A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FORMATS = {"csv": (".csv",), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",), "openbox": (".json",)}
 """The file name extensions of each format; `.gz` may follow that of a text. A folder is OtterTune's."""
+
+
+@click.command(cls=Verb)
+def public() -> None:
+    """Import the public tables of lutra-public as past workloads, so that a first session can learn from them.
+
+    Either all tables are stored or none; existing ones are not changed. Then they are fitted, as `lutra train` does.
+    Databases whose policy says `past: none` never use them.
+    """
+    from lutra_models.errors import LutraError
+
+    from lutra_service.app.jobs.training import train
+    from lutra_service.app.workloads.imports.public_tables import folder, keep, read
+    from lutra_service.commands.opening import check_schema, opened
+    from lutra_service.common.settings import Settings
+    from lutra_service.workers.protocol import NoWorker
+
+    settings = Settings()
+    refusal = settings.refusal_of_scheduler()
+    if refusal is not None:
+        raise click.ClickException(refusal)
+    check_schema(settings)
+    try:
+        tables = read(folder())
+    except (LutraError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    with opened(settings) as store:
+        outcomes = store.write(lambda unit: keep(unit, tables))
+        tell(tables, outcomes)
+        try:
+            trained = train(store, settings, threading.Event(), click.echo)
+        except NoWorker as error:
+            raise click.ClickException(f"imported, but not fitted yet ({error}): run `lutra train`") from error
+    click.echo(str(trained))
+
+
+def tell(tables: list[Read], outcomes: list[Outcome]) -> None:
+    for one, outcome in zip(tables, outcomes, strict=True):
+        count, settings = len(one.history.observations), len(one.history.space.names)
+        click.echo(
+            f"{outcome}: {one.table.name}, {one.table.engine} {one.table.engine_version}: {count} observations of "
+            f"{settings} settings ({one.table.source}; {one.table.licence})"
+        )
+    if set(outcomes) <= {"known"}:
+        click.echo("nothing changed: all tables had been imported before")
 
 
 @click.command("export", cls=Verb)
@@ -203,14 +250,19 @@ def _format_of(source: Path) -> str:
 
 def _rows(source: Path, format_: str, known: Callable[[], Collection[str]]) -> list[RawRow]:
     """`known` gives the settings that are taken of a dump of all. Raises Broken."""
-    from lutra_service.app.workloads.imports import csv_file, exported, json_files, json_lines, parquet_file
+    from lutra_service.app.workloads.imports import exported, json_files, row_files
     from lutra_service.app.workloads.imports.mapping import titles_of
     from lutra_service.app.workloads.imports.raw import Broken
 
     if format_ == "ottertune":
         return json_files.ottertune(source, known())
-    reads = {"csv": csv_file, "jsonl": json_lines, "parquet": parquet_file}
-    rows = json_files.openbox(source) if format_ == "openbox" else reads[format_].read(source)
+    reads = {
+        "csv": row_files.read_csv,
+        "jsonl": row_files.read_json_lines,
+        "parquet": row_files.read_parquet,
+        "openbox": json_files.openbox,
+    }
+    rows = reads[format_](source)
     if not rows:
         raise Broken(f"{source}:1:1: there is no row")
     return exported.plain(rows) if exported.is_export(titles_of(rows)) else rows

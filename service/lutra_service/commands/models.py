@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,13 @@ from lutra_models.errors import printable
 from lutra_service.commands.verbs import Verbs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lutra_service.app.model_versions.versions import Form
-    from lutra_service.db.schema.records import ModelVersion
-    from lutra_service.db.store import UnitOfWork
+    from lutra_service.common.settings import Settings
+    from lutra_service.db.schema.records import ModelJob, ModelVersion
+    from lutra_service.db.store import Store, UnitOfWork
+POLL_S = 0.5
 
 PAGE = 500
 
@@ -41,8 +46,8 @@ def models() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def list_models(as_json: bool) -> None:
     """List the model versions, newest first. An asterisk marks the serving version."""
+    from lutra_service.app.model_versions.comparison import Suite, suite_of
     from lutra_service.app.model_versions.serving import missing, serving
-    from lutra_service.app.model_versions.suite import Suite, suite_of
     from lutra_service.commands.opening import opened
 
     def read(unit: UnitOfWork) -> tuple[list[tuple[ModelVersion, Suite]], str]:
@@ -111,7 +116,6 @@ def score(model_id: str) -> None:
     same database takes part in the work. An interrupted scoring continues with the next call.
     """
     from lutra_service.commands.opening import opened
-    from lutra_service.commands.scoring import scored
     from lutra_service.common.settings import Settings
 
     settings = Settings()
@@ -189,8 +193,7 @@ def _side_by_side(unit: UnitOfWork, model_id: str) -> str:
     """The suite, the scorecards of this version and of the champion, what the shadow saw, and what follows."""
     from lutra_models.scores.card import PLAYED, SHOWN
 
-    from lutra_service.app.model_versions.comparison import in_shadow
-    from lutra_service.app.model_versions.suite import suite_of
+    from lutra_service.app.model_versions.comparison import in_shadow, suite_of
 
     version, champion = unit.models.get(model_id), unit.models.champion()
     suite, seen = suite_of(unit, version), in_shadow(unit, model_id)
@@ -233,3 +236,35 @@ def _number(value: float | None) -> str:
 
 def _say(version: ModelVersion) -> None:
     click.echo(f"{version.id} ({printable(version.name)}) is {version.state}")
+
+
+def scored(store: Store, settings: Settings, model_id: str, say: Callable[[str], None]) -> None:
+    """Compute the scorecard to its end, and `say` how far it is. Raises ClickException if it fails.
+
+    Its steps run in a separate worker, in addition to a service's.
+    """
+    from lutra_service.app.jobs import model_jobs, past_sessions
+    from lutra_service.app.jobs.executor import Compute
+
+    job = store.write(lambda unit: past_sessions.start(unit, model_id))
+    id_ = job.id
+    compute = Compute(store, settings, pools=[model_jobs.POOL], only=id_)
+    compute.start()
+    try:
+        while job.state == "waiting" and not compute.unavailable:
+            time.sleep(POLL_S)
+            before, job = job, store.read(lambda unit: unit.model_jobs.get(id_))
+            for done in range(max(1, len(before.results)), len(job.results)):
+                say(_progress(job, done))
+    finally:
+        compute.stop()
+    if job.state == "waiting":
+        raise click.ClickException(f"nothing could compute it: {compute.unavailable}")
+    if job.error is not None:
+        raise click.ClickException(f"{model_id} could not be scored: {job.error}")
+
+
+def _progress(job: ModelJob, done: int) -> str:
+    last = job.results[done]
+    told = last.get("failed") or f"log score {last['served']['log_score']:.3f}"
+    return f"{done} of {len(job.sessions)}: {last['session']}: {told}"

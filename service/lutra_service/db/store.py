@@ -18,9 +18,8 @@ from sqlalchemy.orm import Session
 
 from lutra_service.common.ids import new_id
 from lutra_service.common.limits import DAILY_BYTES
-from lutra_service.db.repositories.audit import Audit
 from lutra_service.db.repositories.bulk import Bulk
-from lutra_service.db.repositories.events import AcceptedFindings, Events, Findings
+from lutra_service.db.repositories.events import AcceptedFindings, Audit, Events, Findings
 from lutra_service.db.repositories.jobs import Jobs
 from lutra_service.db.repositories.ledger import Ledger
 from lutra_service.db.repositories.models import ModelJobs, Models
@@ -34,7 +33,7 @@ from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.repositories.workloads import Workloads
 from lutra_service.db.schema.dialects import BYTES
 from lutra_service.db.schema.engine import IMMEDIATE
-from lutra_service.db.schema.news import News
+from lutra_service.db.schema.transitions import News
 
 
 class CommitUnknown(LutraError):

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from lutra_agent.engines.postgresql.telemetry.collect import EVERY
-from lutra_agent.engines.postgresql.telemetry.upkeep.sequences import SEQUENCES
+from lutra_agent.engines.postgresql.telemetry.upkeep import SEQUENCES
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.symptoms import of_engine
 

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from jupyter_client.manager import KernelManager
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_notebooks.book_folder import BOOK
+from lutra_notebooks.command import BOOK
 from lutra_notebooks.opened import LIVE
 from nbclient import NotebookClient
 

@@ -18,8 +18,7 @@ from lutra_agent.engines.mysql.server.section import MariadbDatabase, MysqlDatab
 from lutra_agent.engines.mysql.server.session import Session as MysqlSession
 from lutra_agent.engines.mysql.sources.mariadb import IncludeFile
 from lutra_agent.engines.mysql.sources.mysql import Persisted
-from lutra_agent.engines.mysql.telemetry.mariadb import MariadbFigures
-from lutra_agent.engines.mysql.telemetry.mysql import MysqlFigures
+from lutra_agent.engines.mysql.telemetry.figures import MariadbFigures, MysqlFigures
 from lutra_agent.engines.postgresql.health import PostgresHealth
 from lutra_agent.engines.postgresql.server.connect import ANSWER_S
 from lutra_agent.engines.postgresql.server.connect import Connection as PostgresConnection

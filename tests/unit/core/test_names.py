@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_models.metrics import LONGEST_TEXT, MOST_TEXTS, bounded, one_line
-from lutra_models.symptoms.names import identifiers, is_plain
+from lutra_models.symptoms.sentences import identifiers, is_plain
 
 
 @given(st.text(max_size=500))

@@ -18,9 +18,9 @@ from lutra_models.gp.conformance import surrogate_faults
 from lutra_models.gp.surrogate.numpy_fit import NUMPY
 from lutra_models.history import Window
 from lutra_notebooks import command, fleet, forecasts, racing, session, settings, versions
-from lutra_notebooks.book_folder import BOOK, filled
 from lutra_notebooks.charts.axes import Along, framed
 from lutra_notebooks.charts.settings import gains
+from lutra_notebooks.command import BOOK, filled
 from lutra_notebooks.opened import Missing
 
 pytestmark = pytest.mark.slow

@@ -15,8 +15,7 @@ from lutra_agent.engines.mysql.sources.changing import Changing
 from lutra_agent.engines.mysql.sources.mariadb import IncludeFile
 from lutra_agent.engines.mysql.sources.mysql import Persisted
 from lutra_agent.engines.mysql.sources.source import MysqlSource, Store
-from lutra_agent.engines.mysql.telemetry.mariadb import MariadbFigures
-from lutra_agent.engines.mysql.telemetry.mysql import MysqlFigures
+from lutra_agent.engines.mysql.telemetry.figures import MariadbFigures, MysqlFigures
 from lutra_agent.engines.mysql.telemetry.telemetry import Figures, MysqlTelemetry
 
 MYSQL = Product(

@@ -1,7 +1,6 @@
 """The steps of a change, rendered once: the operator sees exactly what the agent executes."""
 
-from lutra_models.catalog.statements.renderers import RENDERERS, renderer
-from lutra_models.catalog.statements.shown import as_text, to_paste
+from lutra_models.catalog.statements.renderers import RENDERERS, as_text, renderer, to_paste
 from lutra_models.catalog.statements.steps import FileLine, Renderer, Statement, Step
 
 __all__ = [

@@ -20,7 +20,7 @@ from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding
 from lutra_models.gp.surrogate.calibration import record
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.knobs import Choice, Value
-from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
+from lutra_models.serial import knob_from_dict, knob_to_dict
 
 MATERIAL = 0.05
 """The distance beyond the measured values, as a share of the setting's range, that still counts as measured."""

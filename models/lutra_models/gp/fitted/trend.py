@@ -16,7 +16,7 @@ from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.space.space_map import Bridge
 from lutra_models.gp.surrogate.posterior import GaussianProcess
-from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
+from lutra_models.serial import knob_from_dict, knob_to_dict
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.databases import guardrails
-from lutra_service.app.tuning.result import guard_events
+from lutra_service.app.tuning.result import host_events
 from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["protection"])
@@ -47,7 +47,7 @@ def list_events(
     since: Annotated[Moment | None, Query(description="Only events after this moment.")] = None,
 ) -> Page[schemas.EventAnswer]:
     """Guards that fired, with the figures, newest first."""
-    found = stored.read(lambda unit: guard_events.listed(unit, database, page.limit + 1, page.after, since))
+    found = stored.read(lambda unit: host_events.listed(unit, database, page.limit + 1, page.after, since))
     return Page[schemas.EventAnswer].model_validate(page.of([views.event(e) for e in found]))
 
 

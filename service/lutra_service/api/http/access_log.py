@@ -9,16 +9,21 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
 
-from lutra_models.errors import LutraError
+from lutra_models.errors import LutraError, NotFound
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lutra_service.api.http import urls
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.problems import problem, refused
+from lutra_service.app.errors import InvalidRequest
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.common.telemetry import REQUEST_SECONDS, REQUESTS
 from lutra_service.edge.addresses import client_address
+
+MAX_PATH = 1_000
+MAX_QUERY = 4_000
+MAX_SEGMENT = 200
 
 log = logging.getLogger("lutra_service.requests")
 QUIET = ("/healthz", "/readyz", "/metrics")
@@ -57,7 +62,7 @@ class AccessLog:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, answered: _Answered) -> None:
         try:
-            refusal = urls.refusal(scope)
+            refusal = refusal_of_address(scope)
             if refusal is not None:
                 raise refusal
             self._entry.meet(scope)
@@ -103,3 +108,23 @@ def _record(scope: Scope, status: int, seconds: float) -> None:
         # Whoever is refused for asking too often writes no log as often.
         level = logging.DEBUG if status == 429 and actor.token_id is None else logging.INFO
         log.log(level, "request", extra={"fields": {**fields, "token": actor.token_id, "address": actor.address}})
+
+
+def refusal_of_address(scope: Scope) -> LutraError | None:
+    """NUL, control characters, bytes that are not UTF-8, and texts longer than any id or cursor."""
+    path, query = str(scope["path"]), bytes(scope.get("query_string", b""))
+    if len(path) > MAX_PATH or any(len(part) > MAX_SEGMENT for part in path.split("/")):
+        return NotFound(f"no path has more than {MAX_PATH} characters or a part of more than {MAX_SEGMENT}")
+    if not _clean(path) or "\ufffd" in path:
+        return NotFound("a path must be UTF-8 without control characters")
+    if len(query) > MAX_QUERY:
+        return InvalidRequest(f"a query has at most {MAX_QUERY} bytes, got {len(query)}")
+    try:
+        clean = _clean(unquote_to_bytes(query).decode())
+    except UnicodeDecodeError:
+        clean = False
+    return None if clean else InvalidRequest("a query must be UTF-8 without control characters")
+
+
+def _clean(text: str) -> bool:
+    return not any(character < " " or "\x7f" <= character < "\xa0" for character in text)

@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar, cast
 
 from fastapi import Depends, Header, Query, Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from lutra_models.catalog import did_you_mean
 from lutra_models.digest import fingerprint
 from pydantic import BaseModel, Field
 
 from lutra_service.api.http.notifier import Notifier, preferred_wait
 from lutra_service.api.http.route import GuardedRequest
 from lutra_service.app.access.idempotency import Idempotency
-from lutra_service.app.access.token_use import TokenUse
-from lutra_service.app.access.tokens import Principal
+from lutra_service.app.access.tokens import Principal, TokenUse
+from lutra_service.app.errors import InvalidRequest
 from lutra_service.db.store import Store
 from lutra_service.edge.limits import Places
 from lutra_service.workers.maker import MakesWorker
+
+SHOWN = 20
 
 T = TypeVar("T")
 
@@ -125,3 +129,18 @@ class Page(BaseModel, Generic[T]):
     # Pydantic would look for texts below the fields anew in each list's page, at every start.
     items: list[T] = Field(description="The page's items, in the order that the list's description names.")
     next: str | None = Field(description="Pass it as `?after=` for the following page; null at the end.")
+
+
+def known_parameters(request: Request, _: Bearer) -> None:
+    """Refuse parameters that the route does not declare. Raises InvalidRequest."""
+    known = sorted(_declared(request.scope["route"].dependant))
+    unknown = sorted(set(request.query_params) - set(known))
+    if unknown:
+        told = ", ".join(f"{name[:64]!r}{did_you_mean(name[:64], known)}" for name in unknown[:SHOWN])
+        rest = f"known here: {', '.join(known)}" if known else "this call takes none"
+        raise InvalidRequest(f"unknown query parameter {told}; {rest}")
+
+
+def _declared(dependant: Dependant) -> set[str]:
+    own = {field.alias for field in dependant.query_params}
+    return own.union(*(_declared(inner) for inner in dependant.dependencies))

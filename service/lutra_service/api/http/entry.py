@@ -16,8 +16,7 @@ from starlette.types import Scope
 
 from lutra_service.api.http.access import Access
 from lutra_service.app.access import audit
-from lutra_service.app.access.token_use import TokenUse
-from lutra_service.app.access.tokens import Principal, bearers
+from lutra_service.app.access.tokens import Principal, TokenUse, bearers
 from lutra_service.app.errors import InvalidRequest, Unauthorized
 from lutra_service.common.actor import current_actor
 from lutra_service.common.ids import is_secret, secret_hash

@@ -7,15 +7,18 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
+from lutra_models.scores.promotion import Judged
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import IdempotencyDep, MakesCandidates, Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.api.model_versions import schemas, views
+from lutra_service.api.model_versions import schemas
+from lutra_service.api.model_versions.schemas import BesideChampionAnswer, ModelAnswer, ModelDetailAnswer, ScoringAnswer
 from lutra_service.app.jobs import past_sessions
-from lutra_service.app.model_versions import serving, versions
+from lutra_service.app.model_versions import comparison, serving, versions
+from lutra_service.app.model_versions.comparison import Suite, suite_of
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import ModelVersion
+from lutra_service.db.schema.records import ModelJob, ModelVersion
 from lutra_service.db.store import Store, UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["models"])
@@ -33,7 +36,7 @@ def list_models(
     """Every model version, newest first; the shipped version comes last."""
 
     def read(unit: UnitOfWork) -> Document:
-        return page.of(views.models(unit, unit.models.listed(page.limit + 1, page.after, state)))
+        return page.of(models(unit, unit.models.listed(page.limit + 1, page.after, state)))
 
     return Page[Answer].model_validate(stored.read(read))
 
@@ -53,7 +56,7 @@ def register_model(
 
     def create(unit: UnitOfWork) -> Document:
         made = versions.register(unit, body.name, options, body.note)
-        return views.model(unit, made).model_dump(mode="json")
+        return model(unit, made).model_dump(mode="json")
 
     response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit)))
     return answer
@@ -72,7 +75,7 @@ def get_model(model: str, stored: StoreDep) -> schemas.ModelDetailAnswer:
     """One model version with its options, its scorecard, and the accuracy of its shadow predictions beside the
     champion's.
     """
-    return stored.read(lambda unit: views.detail(unit, unit.models.get(model)))
+    return stored.read(lambda unit: detail(unit, unit.models.get(model)))
 
 
 @router.get("/v1/models/{model}/options", responses=AS_TOML, response_class=Response)
@@ -87,7 +90,7 @@ def get_model_options(model: str, stored: StoreDep) -> Response:
 @allow("models", of="service")
 def score_model(model: str, stored: StoreDep) -> schemas.ScoringAnswer:
     """Compute the version's scorecard from past sessions. The model version shows the progress."""
-    return stored.write(lambda unit: views.scoring(past_sessions.start(unit, model)))
+    return stored.write(lambda unit: scoring(past_sessions.start(unit, model)))
 
 
 @router.put("/v1/models/{model}/shadow")
@@ -121,4 +124,90 @@ def retire_model(model: str, stored: StoreDep) -> Answer:
 
 
 def _done(stored: Store, step: Callable[[UnitOfWork], ModelVersion]) -> Answer:
-    return stored.write(lambda unit: views.model(unit, step(unit)))
+    return stored.write(lambda unit: model(unit, step(unit)))
+
+
+def model(unit: UnitOfWork, record: ModelVersion) -> ModelAnswer:
+    return ModelAnswer.model_validate(told(unit, record))
+
+
+def models(unit: UnitOfWork, records: list[ModelVersion]) -> list[ModelAnswer]:
+    return [model(unit, record) for record in records]
+
+
+def detail(unit: UnitOfWork, record: ModelVersion) -> ModelDetailAnswer:
+    job = unit.model_jobs.newest(record.id)
+    return ModelDetailAnswer.model_validate(
+        {
+            **told(unit, record),
+            "scorecard": record.scorecard,
+            "data": record.data,
+            "options": serving.options_of(record).to_dict(),
+            "scoring": None if job is None else scoring(job),
+            "in_shadow": comparison.in_shadow(unit, record.id),
+            "beside_champion": _beside(comparison.beside_champion(unit, record)),
+        }
+    )
+
+
+def _beside(found: comparison.Beside | None) -> BesideChampionAnswer | None:
+    if found is None:
+        return None
+    return BesideChampionAnswer.model_validate(
+        {
+            "champion": found.champion,
+            "changed": found.changed,
+            "not_judged": found.decision.not_judged,
+            "judged": [_judged(one) for one in found.judged],
+            "promotes": found.decision.promotes,
+            "why": found.decision.why,
+        }
+    )
+
+
+def _judged(found: Judged) -> Document:
+    source, of = found.source, found.comparison
+    return {
+        "source": source.name,
+        "measure": source.measure,
+        "judges": sorted(source.judges),
+        "sessions": of.sessions,
+        "mean": of.mean,
+        "low": of.low,
+        "high": of.high,
+        "level": of.level,
+        "verdict": of.verdict,
+        "needed": of.needed,
+        "sentence": found.sentence,
+    }
+
+
+def scoring(job: ModelJob) -> ScoringAnswer:
+    done = max(0, len(job.results) - 1)
+    return ScoringAnswer(state=job.state, sessions=len(job.sessions), done=done, error=job.error)
+
+
+def told(unit: UnitOfWork, record: ModelVersion) -> Document:
+    return {
+        "id": record.id,
+        "name": record.name,
+        "note": record.note,
+        "state": record.state,
+        "serves": serving.serving(unit).version.id == record.id,
+        "missing": serving.missing(record),
+        "shadow": record.shadow,
+        "suite": _suite(suite_of(unit, record)),
+        "package_version": serving.package_version(record),
+        "packages": [{"option": option, **package} for option, package in record.packages.items()],
+        "fingerprint": serving.fingerprint_of(record),
+        "former": record.former_id,
+        "created_at": record.created_at,
+        "created_by": record.created_by,
+        "promoted_at": record.promoted_at,
+        "retired_at": record.retired_at,
+        "scored_at": record.scored_at,
+    }
+
+
+def _suite(found: Suite) -> Document:
+    return {"state": found.state, "faults": found.faults}

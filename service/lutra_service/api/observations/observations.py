@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
+from lutra_models.metrics import P99Of, P99Source
 from lutra_models.wire import Name
 
+from lutra_service.api.databases.schemas import Values
 from lutra_service.api.http.access import allow
+from lutra_service.api.http.body import Answer
 from lutra_service.api.http.deps import Bearer, Exports, StoreDep
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.observations.export import Export, JsonLines
-from lutra_service.api.observations.schemas import ObservationAnswer
 from lutra_service.app.access import tokens
 from lutra_service.app.access.tokens import Principal
 from lutra_service.app.observations.selection import require_known, selected
@@ -21,12 +24,62 @@ from lutra_service.db.schema.records import Selection
 from lutra_service.db.store import Store
 from lutra_service.edge.limits import Places
 
-router = APIRouter(route_class=GuardedRoute, tags=["observations"], default_response_class=JsonLines)
 MEDIA: dict[Format, str] = {
     "jsonl": "application/jsonl",
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
 }
+As = Annotated[Format, Query(alias="format", description="The format of the answer.")]
+Engine = Annotated[str | None, Query(max_length=40, description="Only databases of this engine.")]
+DatabaseId = Annotated[str | None, Query(max_length=40, description="Only this database.")]
+SessionId = Annotated[str | None, Query(max_length=40, description="Only this session.")]
+
+
+class ObservationAnswer(Answer):
+    """A window, or a failure, with the settings that were active. In a table each entry of `settings`, `metrics`,
+    `context` and `bounds` is a column: `setting.…`, `metric.…`, `context.…`, `bound.…`."""
+
+    id: str
+    """The id of its window."""
+    database: str
+    """The id of its database."""
+    engine: str
+    """Its database's engine."""
+    engine_version: str | None
+    """The server's version, as its agent last reported it."""
+    memory_bytes: int | None
+    """The memory of the server's host, as its agent last reported it."""
+    cores: float | None
+    """The cores of the server's host, as its agent last reported them."""
+    session: str | None
+    """The tuning session that was open then."""
+    recommendation: str | None
+    """The recommendation whose settings it measured."""
+    start: datetime | None
+    """When its window began; null for a failure."""
+    end: datetime | None
+    """When its window ended; null for a failure."""
+    received_at: datetime
+    """When it was reported."""
+    windows: int
+    """The number of windows that were merged into it: 1 for an original window."""
+    failure: str | None
+    """Why nothing was measured."""
+    p99_source: P99Source | None
+    """The source of `p99_ms`."""
+    p99_of: P99Of | None
+    """The unit of work whose latency `p99_ms` is."""
+    settings: Values
+    """The settings that were active, in the server's own units."""
+    metrics: dict[str, float]
+    """The measured values, in the unit of the name."""
+    context: Values
+    """The circumstances: the load and the like."""
+    bounds: dict[str, float]
+    """For a window that was ended early, the bound that the whole window would not have exceeded."""
+
+
+router = APIRouter(route_class=GuardedRoute, tags=["observations"], default_response_class=JsonLines)
 TABLES: dict[int | str, dict[str, Any]] = {
     200: {
         "model": ObservationAnswer,
@@ -59,10 +112,6 @@ def filters(
 
 
 Filters = Annotated[Selection, Depends(filters)]
-As = Annotated[Format, Query(alias="format", description="The format of the answer.")]
-Engine = Annotated[str | None, Query(max_length=40, description="Only databases of this engine.")]
-DatabaseId = Annotated[str | None, Query(max_length=40, description="Only this database.")]
-SessionId = Annotated[str | None, Query(max_length=40, description="Only this session.")]
 
 
 @router.get("/v1/observations", response_model=None, responses=TABLES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from lutra_models import serial
 from lutra_models.catalog import meet
@@ -13,6 +14,7 @@ from lutra_models.maintenance import closed
 from lutra_models.server import Host, Server
 
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.errors import Conflict
 from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -49,3 +51,24 @@ def context_of(unit: UnitOfWork, database: Database, session: Session | None = N
 def effective_mode(database: Database, session: Session | None) -> Mode:
     """The weaker of the session's mode and the mode of the agent's own file."""
     return database.agent.mode if session is None else weaker(session.mode, database.agent.mode)
+
+
+def identity_change(session: Session, database: Database) -> str | None:
+    """The differences from the beginning of the session, in words."""
+    wanted, now = session.identity, database.identity
+    if wanted is None or now is None:
+        return None
+    return "; ".join(wanted.differences(now)) or None
+
+
+def rebased(unit: UnitOfWork, database: Database, session: Session) -> dict[str, Any]:
+    """The fields to reset in a session whose server was replaced: baseline, identity, and the time of the replacement.
+
+    Raises Conflict while that server is not a primary.
+    """
+    changed = identity_change(session, database)
+    if changed is None:
+        return {}
+    if database.role == "standby":
+        raise Conflict(f"{database.id} is a standby: {changed}; {session.id} continues once it is a primary again")
+    return {"baseline": None, "identity": None, "rebased_at": unit.now}

@@ -20,8 +20,8 @@ from lutra_service.app.jobs.past_sessions import session_payload
 from lutra_service.app.jobs.recommendation_jobs import task_of
 from lutra_service.app.jobs.results import InvalidAnswer, check_predictions, finite
 from lutra_service.app.model_versions import versions
+from lutra_service.app.model_versions.comparison import faults
 from lutra_service.app.model_versions.serving import Serving, asked_of, options_of, require_whole
-from lutra_service.app.model_versions.suite import faults
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Job, ModelJob
 from lutra_service.db.store import UnitOfWork

@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutra_models.errors import Failure, LutraError, Party
+from lutra_models import __version__
+from lutra_models.errors import Failure, IllegalTransition, LutraError, NotFound, Party
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.jobs import results
 from lutra_service.app.jobs.kinds import JobKind, Pool, Task
 from lutra_service.app.model_versions import serving
+from lutra_service.app.model_versions.serving import require_whole
 from lutra_service.app.tuning.admit.admission import admitted, known_to_run
 from lutra_service.app.tuning.propose import answers
+from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.app.workloads import lessons
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
@@ -23,6 +26,8 @@ from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.records import Job
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers.maker import make_worker
+
+ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must_reach", "looked_at", "configuration")
 
 log = logging.getLogger(__name__)
 
@@ -100,3 +105,23 @@ def _computing(unit: UnitOfWork, id_: str) -> Recommendation | None:
 
 RECOMMENDATION = JobKind("recommendation", prepare, checked, complete, give_up, lambda settings: settings.max_attempts)
 POOL = Pool((RECOMMENDATION,), make_worker, lambda settings: settings.workers, ready=True)
+
+
+def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Task, Document]:
+    """The request, and the parts of its answer that were stored as they came.
+
+    Raises IllegalTransition if nothing was computed, or another version of the package computed it, NotFound if the
+    request was deleted because of its age, and MissingExtension if its model version needs a package that is gone.
+    """
+    recommendation = unit.recommendations.get(id_)
+    asked, proposal = recommendation.request, recommendation.proposal
+    computed = recommendation.kind in COMPUTED and recommendation.parent_id is None
+    if not computed or proposal is None or proposal.proposed_at is None:
+        raise IllegalTransition(f"{id_} is {recommendation.kind}, {recommendation.state}: nothing was computed for it")
+    if asked.package_version != __version__:
+        raise IllegalTransition(f"{id_} was computed by {asked.package_version}, this is {__version__}")
+    if asked.model_version is not None:
+        require_whole(unit.models.get(asked.model_version))
+    if unit.requests.find(id_) is None:
+        raise NotFound(f"the input of {id_} is no longer stored: it is older than the retention")
+    return task_of(unit, id_), {name: getattr(proposal, name) for name in ANSWERED}

@@ -17,8 +17,8 @@ from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
 from lutra_service.app.errors import Conflict
 from lutra_service.app.model_versions import comparison
+from lutra_service.app.model_versions.comparison import suite_of
 from lutra_service.app.model_versions.serving import former, packages_of, require_whole
-from lutra_service.app.model_versions.suite import suite_of
 from lutra_service.common.actor import SERVICE, current_actor
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.recommendation import Recommendation
@@ -26,6 +26,10 @@ from lutra_service.db.schema.records import Job, ModelJob, ModelVersion
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers.maker import MakesWorker
 from lutra_service.workers.protocol import WorkerLost
+
+MOST_VERSIONS = 1000
+MOST_SHADOWS = 4
+"""Each fits a model for every recommendation."""
 
 
 def verify_importable(options: Options, make_worker: MakesWorker) -> None:
@@ -45,10 +49,6 @@ def verify_importable(options: Options, make_worker: MakesWorker) -> None:
 
 
 log = logging.getLogger(__name__)
-
-MOST_VERSIONS = 1000
-MOST_SHADOWS = 4
-"""Each fits a model for every recommendation."""
 
 
 def importable(text: str, form: Form, make_worker: MakesWorker) -> Options:

@@ -14,10 +14,10 @@ from sqlalchemy import Text, and_, bindparam, func, insert, or_, select, union, 
 from sqlalchemy.orm import Session
 
 from lutra_service.db.repositories.ledger import Ledger
-from lutra_service.db.schema.among import among
-from lutra_service.db.schema.news import News
+from lutra_service.db.schema.columns import among
 from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, ReportRow, SessionRow, SettingsRow
+from lutra_service.db.schema.transitions import News
 
 Key = tuple[str, str]
 """A database's id, and the hash of settings that it reported."""

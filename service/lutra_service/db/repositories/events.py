@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, cast
 
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import CursorResult, delete, exists, func, select
 
 from lutra_service.db.repositories.repository import Repository
-from lutra_service.db.schema.records import Accepted, Event, Finding
-from lutra_service.db.schema.tables import AcceptedRow, EventRow, FindingRow
+from lutra_service.db.schema.records import Accepted, AuditEntry, Event, Finding
+from lutra_service.db.schema.tables import AcceptedRow, AuditRow, EventRow, FindingRow
+
+BATCH = 500
 
 
 class Events(Repository[Event]):
@@ -82,3 +85,30 @@ class AcceptedFindings(Repository[Accepted]):
     def withdraw(self, accepted: Accepted) -> None:
         self._forget()
         self._db.execute(delete(self.table).where(self.table.c.id == accepted.id))
+
+
+class Audit(Repository[AuditEntry]):
+    row = AuditRow
+    record = AuditEntry
+    noun = "audit entry"
+
+    def listed(
+        self,
+        limit: int,
+        after: str | None,
+        database_id: str | None = None,
+        action: str | None = None,
+        since: datetime | None = None,
+    ) -> list[AuditEntry]:
+        """Newest first: those from after `since`."""
+        c = self.table.c
+        wanted = ((c.database_id, database_id), (c.action, action))
+        where = [column == value for column, value in wanted if value is not None]
+        where += [] if since is None else [c.at > since]
+        return self.page(*where, limit=limit, after=after, newest_first=True)
+
+    def delete_audit(self, before: datetime) -> int:
+        """Delete a batch of the entries from before that moment. Returns their number."""
+        c = self.table.c
+        old = select(c.id).where(c.at < before).order_by(c.at).limit(BATCH)
+        return cast("CursorResult[Any]", self._db.execute(delete(self.table).where(c.id.in_(old)))).rowcount

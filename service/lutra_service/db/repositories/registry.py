@@ -10,7 +10,7 @@ from sqlalchemy import insert, or_, select, update
 
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Condition, Repository, remembered
-from lutra_service.db.schema.among import among
+from lutra_service.db.schema.columns import among
 from lutra_service.db.schema.records import Answer, Database, Token
 from lutra_service.db.schema.tables import DatabaseRow, IdempotencyRow, SettingsRow, TokenRow
 

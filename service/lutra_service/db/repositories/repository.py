@@ -12,12 +12,19 @@ from sqlalchemy import Table as SqlTable
 from sqlalchemy.orm import Session
 
 from lutra_service.db.repositories.ledger import Ledger
-from lutra_service.db.schema.news import News
 from lutra_service.db.schema.rows import Rows, rows_of
 from lutra_service.db.schema.tables import Table
+from lutra_service.db.schema.transitions import News
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+import base64
+import json
+import zlib
+
+from lutra_service.common.documents import Document
+
+PACKED = "packed"
 
 R = TypeVar("R", bound="DataclassInstance")
 Condition = ColumnElement[bool]
@@ -153,3 +160,16 @@ class Repository(Generic[R]):
     def _delete(self, *where: Condition) -> int:
         self._forget()
         return cast("CursorResult[Any]", self._db.execute(delete(self.table).where(*where))).rowcount
+
+
+def pack(document: Mapping[str, object], plain: tuple[str, ...] = ()) -> Document:
+    """A document that holds the other one. The parts named in `plain` stay readable beside it."""
+    content = base64.b85encode(zlib.compress(json.dumps(document).encode(), 6)).decode()
+    return {**{name: document[name] for name in plain if name in document}, PACKED: content}
+
+
+def unpack(stored: Document) -> Document:
+    """The value that was passed to `pack`."""
+    found = json.loads(zlib.decompress(base64.b85decode(stored[PACKED])))
+    assert isinstance(found, dict)
+    return found

@@ -7,8 +7,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from lutra_service.db.repositories.packed import pack, unpack
-from lutra_service.db.repositories.repository import Repository
+from lutra_service.db.repositories.repository import Repository, pack, unpack
 from lutra_service.db.schema.records import Snapshot, StoredRequest
 from lutra_service.db.schema.tables import RecommendationRow, RequestRow, SnapshotRow
 

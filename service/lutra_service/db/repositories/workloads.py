@@ -11,8 +11,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from sqlalchemy import ColumnElement, and_, false, func, null, or_, select
 
 from lutra_service.common.documents import Document
-from lutra_service.db.repositories.packed import pack, unpack
-from lutra_service.db.repositories.repository import Repository
+from lutra_service.db.repositories.repository import Repository, pack, unpack
 from lutra_service.db.schema.policy import DEFAULT_PAST, SHARED
 from lutra_service.db.schema.records import Database, Workload
 from lutra_service.db.schema.tables import DatabaseRow, JobRow, RecommendationRow, SnapshotRow, WorkloadRow

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from lutra_models.errors import Failure, FailureCode
 from lutra_models.evidence import How
@@ -58,3 +60,20 @@ class SessionTransition:
     to: SessionState
     by: str
     why: str = ""
+
+
+class News:
+    """The news of one transaction, at the moment `now`."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.facts: list[Any] = []
+        self.changed: set[str] = set()
+
+    def note(self, *ids: object) -> None:
+        """Record that these rows changed."""
+        self.changed.update(i for i in ids if isinstance(i, str))
+
+    def note_new(self, record: object) -> None:
+        """Record that this row is new, which changes its parent."""
+        self.note(*(getattr(record, name, None) for name in ("id", "database_id", "session_id")))

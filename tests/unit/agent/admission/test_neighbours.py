@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from lutra_agent.state.others_memory import DAYS, NAME, OthersMemory
+from lutra_agent.state.maxima import DAYS, NAME, OthersMemory
 from lutra_agent.state.store import State
 from lutra_models.server import Host
 

@@ -21,7 +21,7 @@ from lutra_agent.admission.past_configurations import PastConfigurations
 from lutra_agent.admission.preconditions import make_plan
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.metrics.host import HostProbe
-from lutra_agent.state.others_memory import OthersMemory
+from lutra_agent.state.maxima import OthersMemory
 from lutra_agent.state.store import State
 from lutra_models.catalog import LiveSettings, meet
 from lutra_models.knobs import Number, Value

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.commands.agent_file import parse
-from lutra_agent.commands.programs import missing_programs
+from lutra_agent.commands.check import missing_programs
 
 FILE: dict[str, dict[str, Any]] = {
     "service": {"url": "http://127.0.0.1:9", "database": "db_1"},

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.commands import rollback
-from lutra_agent.state.host_rollbacks import HostRollbacks
 from lutra_agent.state.snapshot import BASELINE
+from lutra_agent.state.unreported import HostRollbacks
 
 from tests.support.agent.loops import WATCHED, Bench, bench, outcomes, turn
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 from lutra_agent import killing
-from lutra_agent.control import run_command as running
-from lutra_agent.control.run_command import run_command
+from lutra_agent.control import server as running
+from lutra_agent.control.server import run_command
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.linux import client
 from lutra_agent.linux.client import HelperProgram

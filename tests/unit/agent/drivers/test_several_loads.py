@@ -11,7 +11,7 @@ import pytest
 from lutra_agent.drivers import build, build_loads
 from lutra_agent.drivers.base import Measurement
 from lutra_agent.errors import ConfigError, DriverFailed
-from lutra_agent.metrics.several_loads import Driven, together
+from lutra_agent.metrics.measure import Driven, together
 
 from tests.support.servers.databases import Where
 

@@ -22,11 +22,10 @@ from lutra_agent.engines.postgresql.server.connect import Connection as Postgres
 from lutra_agent.engines.postgresql.server.place import begun_and_port, control_in
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.settings import persisted
-from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
-from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
-from lutra_agent.engines.redis.server.allocator import defragments
+from lutra_agent.engines.postgresql.telemetry.log.reader import Follower, LogReader
 from lutra_agent.engines.redis.server.connect import Connection as RedisConnection
 from lutra_agent.engines.redis.server.section import RedisDatabase
+from lutra_agent.engines.redis.server.session import defragments
 from lutra_agent.engines.redis.telemetry.probe import Probe
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 

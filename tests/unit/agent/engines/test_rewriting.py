@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.mysql.sources import persisted
+from lutra_agent.engines.mysql.sources.mysql import rewritten as rewritten_persisted
 from lutra_agent.engines.postgresql.settings import parse_settings_file, rewritten
 from lutra_agent.engines.postgresql.settings import persisted as persisted_texts
 from lutra_agent.engines.postgresql.source import AutoConf
@@ -39,7 +39,7 @@ AUTO: dict[str, Any] = {
 
 
 def mysql(texts: dict[str, str | None], content: bytes = json.dumps(AUTO).encode()) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(persisted.rewritten(content, texts, 7.0))
+    found: dict[str, Any] = json.loads(rewritten_persisted(content, texts, 7.0))
     return found
 
 

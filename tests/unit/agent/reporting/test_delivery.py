@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.errors import NotAdmitted, ServiceFailed, ServiceRefused, ServiceUnavailable
-from lutra_agent.reporting.backoff import FIRST_S, LONGEST_S, Backoff
-from lutra_agent.reporting.conversation import Conversation
+from lutra_agent.reporting.conversation import FIRST_S, LONGEST_S, Backoff, Conversation
 from lutra_agent.reporting.delivery import BATCH_REPORTS, HELD_AT_ONCE, HELD_S, PATIENCE_S, TRIES, Delivery
 from lutra_agent.reporting.spool import Spool
 from lutra_models.wire import Directive, Receipt

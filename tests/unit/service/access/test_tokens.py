@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from lutra_service.app.access import token_use
-from lutra_service.app.access.token_use import TokenUse
-from lutra_service.app.access.tokens import Principal
+from lutra_service.app.access import tokens
+from lutra_service.app.access.tokens import Principal, TokenUse
 from lutra_service.db.repositories.registry import Tokens
 
 from tests.support.service.hosted import Agent, Document, Service
@@ -58,7 +57,7 @@ def test_a_tokens_last_use_is_known_to_the_minute(service: Service) -> None:
     assert first is not None
     bearer.take("GET", "/v1/databases")
     assert shown(service, token["id"])["last_used_at"] == first
-    change(service, token["id"], last_used_at=past() - token_use.NOTED_EVERY)
+    change(service, token["id"], last_used_at=past() - tokens.NOTED_EVERY)
     bearer.take("GET", "/v1/databases")
     assert shown(service, token["id"])["last_used_at"] >= first
 
@@ -72,7 +71,7 @@ def test_uses_of_many_tokens_are_written_down_together(service: Service, monkeyp
     for token in tokens:
         uses.note([Principal(token, frozenset({"read"}))])
     assert written == [1]
-    now[0] += token_use.EVERY_S
+    now[0] += tokens.EVERY_S
     uses.note([])
     assert written == [1, 3]
 

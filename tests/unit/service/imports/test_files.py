@@ -17,7 +17,7 @@ from lutra_models.history import Observation
 from lutra_models.metrics import Objective
 from lutra_models.server import Host
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.app.workloads.imports import csv_file, json_files, mapping, parse, raw
+from lutra_service.app.workloads.imports import json_files, mapping, parse, raw, row_files
 from lutra_service.app.workloads.imports.raw import Broken, RawRow
 from lutra_service.app.workloads.imports.workload import Workload, history, sampled, unread_server
 from lutra_service.db.schema.engine import make_engine
@@ -43,7 +43,7 @@ def understood(
 
 def table(folder: Path, text: str) -> list[RawRow]:
     (folder / "t.csv").write_text(text)
-    return csv_file.read(folder / "t.csv")
+    return row_files.read_csv(folder / "t.csv")
 
 
 def test_columns_that_are_called_as_the_catalogue_calls_them_need_no_mapping(tmp_path: Path) -> None:
@@ -95,10 +95,10 @@ def test_a_broken_table_is_refused_with_line_and_column(tmp_path: Path, text: st
 def test_what_is_no_text_is_refused_at_its_place(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"work_mem,tps\n40\xff96,1\n")
     with pytest.raises(Broken, match=r"t\.csv:2:3: this is not UTF-8"):
-        csv_file.read(tmp_path / "t.csv")
+        row_files.read_csv(tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:20])
     with pytest.raises(Broken, match=r"t\.csv\.gz: "):
-        csv_file.read(tmp_path / "t.csv.gz")
+        row_files.read_csv(tmp_path / "t.csv.gz")
 
 
 def test_more_text_than_a_file_may_hold_is_refused_before_it_is_unpacked(
@@ -107,7 +107,7 @@ def test_more_text_than_a_file_may_hold_is_refused_before_it_is_unpacked(
     monkeypatch.setattr(raw, "MOST_BYTES", 1 << 20)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"0" * (64 << 20)))
     with pytest.raises(Broken, match=r"t\.csv\.gz: more than 1 MiB of text"):
-        csv_file.read(tmp_path / "t.csv.gz")
+        row_files.read_csv(tmp_path / "t.csv.gz")
 
 
 def test_a_row_holds_no_more_than_a_report() -> None:
@@ -175,7 +175,7 @@ def test_places_are_looked_for_only_where_something_is_wrong(tmp_path: Path, mon
 
 def test_a_title_is_not_compared_with_all_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Counted, "looks", 0)
-    csv_file._check("t.csv", [Counted(f"c{n}") for n in range(1_000)])
+    row_files._check("t.csv", [Counted(f"c{n}") for n in range(1_000)])
     assert Counted.looks < 100
 
 

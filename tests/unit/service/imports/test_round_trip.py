@@ -17,14 +17,18 @@ from lutra_models.metrics import Objective
 from lutra_models.server import Host
 from lutra_service.app.observations.selection import Observations
 from lutra_service.app.observations.tables import Format, encoded
-from lutra_service.app.workloads.imports import csv_file, exported, json_lines, mapping, parquet_file, parse
+from lutra_service.app.workloads.imports import exported, mapping, parse, row_files
 from lutra_service.app.workloads.imports.workload import LEAST, Workload, history, unread_server
 from lutra_service.db.schema.records import Observed, Selection
 
 from tests.support.pytest_plugins.suites import examples
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-READ: dict[Format, Any] = {"jsonl": json_lines.read, "csv": csv_file.read, "parquet": parquet_file.read}
+READ: dict[Format, Any] = {
+    "jsonl": row_files.read_json_lines,
+    "csv": row_files.read_csv,
+    "parquet": row_files.read_parquet,
+}
 HOST = Host(16 << 30, 8)
 LIVE = unread_server("postgresql", "16.4", HOST)
 

@@ -13,7 +13,7 @@ from lutra_models.gp.documents.parts import PARTS
 from lutra_models.gp.documents.ranges import RANGES, named
 from lutra_models.gp.options import DEFAULT, Options
 from lutra_models.scores import scorecard
-from lutra_service.app.jobs import replay
+from lutra_service.app.jobs import recommendation_jobs
 from lutra_service.workers import worker
 
 from tests.support.fakes.tasks import Fakes
@@ -176,7 +176,10 @@ def test_the_next_recommendation_is_the_new_champions_and_each_names_its_own(
     service.take("POST", "/v1/models/rollback")
     back = asked(service, database, agent)
     assert [r["model"] for r in (before, after, back)] == [SHIPPED, made, SHIPPED]
-    jobs = [service.store.read(lambda u, r=r: replay.stored_answer(u, r["id"])[0]) for r in (before, after, back)]  # type: ignore[misc]
+    jobs = [
+        service.store.read(lambda u, r=r: recommendation_jobs.stored_answer(u, r["id"])[0])
+        for r in (before, after, back)
+    ]  # type: ignore[misc]
     assert [Options.from_dict(j.payload["options"]) for j in jobs] == [DEFAULT, Options.from_dict(WIDER), DEFAULT]
 
 
@@ -205,7 +208,7 @@ def test_what_a_worker_lacks_the_version_before_computes(tmp_path: Path) -> None
         in_session(service, database, agent)
         found = asked(service, database, agent)
         assert (found["state"], found["model"]) == ("proposed", before)
-        job = service.store.read(lambda unit: replay.stored_answer(unit, found["id"])[0])
+        job = service.store.read(lambda unit: recommendation_jobs.stored_answer(unit, found["id"])[0])
         assert job.payload["options"] == Options.from_dict(WIDER).to_dict()
 
 

@@ -20,8 +20,8 @@ from lutra_service.api.observations.export import Export
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.observations import selection, sheet
 from lutra_service.app.observations.selection import Columns, Observations
+from lutra_service.app.observations.sheet import harmless
 from lutra_service.app.observations.tables import encoded
-from lutra_service.common.cells import harmless
 from lutra_service.db.schema.records import Observed, Selection
 from lutra_service.edge.limits import Places
 from lutra_service.edge.refusals import Busy, TooManyRequests

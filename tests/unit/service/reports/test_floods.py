@@ -197,7 +197,7 @@ def test_a_report_that_is_too_large_is_refused_for_good(service: Service, agent:
 
 
 def test_what_a_request_builds_on_is_stored_packed_and_read_whole(service: Service, agent: Agent) -> None:
-    from lutra_service.db.repositories.packed import pack, unpack
+    from lutra_service.db.repositories.repository import pack, unpack
 
     document = {"past": ["snap_1"], "history": {"observations": [{"qps": 0.1 + i / 3} for i in range(200)]}}
     stored = pack(document, ("past",))

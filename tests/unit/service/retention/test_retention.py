@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_client.commands.program import main
 from lutra_models.errors import InvalidReport, NotFound
-from lutra_service.app.jobs.replay import stored_answer
+from lutra_service.app.jobs.recommendation_jobs import stored_answer
 from lutra_service.app.retention.policy import merged, prune
 from lutra_service.db.repositories import retention
 from lutra_service.db.schema.records import StoredReport

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from lutra_models import serial
 from lutra_models.metrics import Objective
-from lutra_service.app.jobs import replay
+from lutra_service.app.jobs import recommendation_jobs
 
 from tests.support.fakes.tasks import Document, Fakes, answer
 from tests.support.service.hosted import Agent, Service, fake_executor, running
@@ -154,7 +154,7 @@ def test_a_handover_is_computed_again_from_what_is_stored(tmp_path: Path) -> Non
     fakes = Search()
     with lab(tmp_path, fakes) as (service, agent):
         session = go_on(service, agent, begin(service, agent), BOTH_GAIN)
-        job, stored = service.store.read(lambda u: replay.stored_answer(u, session["handover"]))
+        job, stored = service.store.read(lambda u: recommendation_jobs.stored_answer(u, session["handover"]))
         again = Search().handover(job.payload)
         assert (again["configuration"], again["origin"]) == (stored["configuration"], stored["origin"])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from lutra_models.errors import IllegalTransition
-from lutra_service.app.jobs import replay
+from lutra_service.app.jobs import recommendation_jobs
 
 from tests.support.fakes.tasks import Document, Fakes, answer
 from tests.support.service.hosted import Agent, Service, fake_executor, running, some_minutes_later
@@ -222,12 +222,12 @@ def test_both_computed_ends_can_be_replayed_and_a_single_reading_was_never_compu
         kinds = ("verification", "handover")
         rows = service.store.read(lambda u: u.recommendations.of_kind(session["id"], kinds))
         for id_ in (rows[0].id, rows[-1].id):
-            job, stored = service.store.read(lambda u, i=id_: replay.stored_answer(u, i))  # type: ignore[misc]
+            job, stored = service.store.read(lambda u, i=id_: recommendation_jobs.stored_answer(u, i))  # type: ignore[misc]
             again = Search().handover(job.payload)
             assert (again["configuration"], again["origin"]) == (stored["configuration"], stored["origin"])
         assert all(r.parent_id == rows[0].id for r in rows[1:-1])
         with pytest.raises(IllegalTransition, match="nothing was computed"):
-            service.store.read(lambda u: replay.stored_answer(u, rows[1].id))
+            service.store.read(lambda u: recommendation_jobs.stored_answer(u, rows[1].id))
 
 
 @pytest.mark.parametrize(("rounds", "mode"), [(0, "lab"), (6, "reload_only")])

@@ -13,8 +13,7 @@ import pymysql
 
 from lutra_agent.engines.common.database import DialledDatabase
 from lutra_agent.engines.common.peer import Peer, peer_of
-from lutra_agent.engines.mysql.server.bounded import Bounded
-from lutra_agent.engines.mysql.server.passwords import REFUSED, Guarded
+from lutra_agent.engines.mysql.server.passwords import REFUSED, Bounded, Guarded
 from lutra_agent.engines.mysql.server.sockets import socket_of
 from lutra_agent.errors import (
     CollectionFailed,

@@ -5,14 +5,16 @@ A program that listens on a port may ask for the password itself, in clear text 
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pymysql
 from pymysql import _auth
 from pymysql.constants import CR
 
-from lutra_agent.engines.mysql.server.bounded import Bounded
+from lutra_agent.engines.common.deadline import LONGEST_ANSWER, within
 
 IN_CLEAR = ("mysql_clear_password", "dialog", "sha256_password", "mysql_old_password")
 """Methods that send the password itself, by a key that the server names, or in a form that gives it away."""
@@ -20,6 +22,38 @@ NATIVE = "mysql_native_password"
 FAST, FULL = 3, 4
 REFUSED = CR.CR_AUTH_PLUGIN_CANNOT_LOAD
 WAY_OUT = "name the server's socket as database.host, or its authority as database.tls_ca"
+
+
+class Bounded(pymysql.connections.Connection):
+    """A whole connect has the time limit of one wait for an answer. The caller of a statement limits its time."""
+
+    _sock: socket.socket
+    _read_timeout: float
+    _taken = 0
+
+    def limit(self) -> Any:
+        """For a whole exchange. Raises TimeoutError in place of the error that results."""
+        return within(self._read_timeout, self._sock.fileno())
+
+    def connect(self, sock: Any = None) -> None:
+        with ExitStack() as self._dialling:
+            super().connect(sock)
+
+    def _get_server_information(self) -> None:
+        """What follows the dial itself, which has a limit of its own."""
+        self._dialling.enter_context(self.limit())
+        super()._get_server_information()  # type: ignore[misc]
+
+    def _execute_command(self, command: Any, sql: Any) -> None:
+        self._taken = 0
+        super()._execute_command(command, sql)  # type: ignore[misc]
+
+    def _read_bytes(self, num_bytes: int) -> bytes:
+        self._taken += num_bytes
+        if self._taken > LONGEST_ANSWER:
+            self._force_close()  # type: ignore[attr-defined]
+            raise pymysql.OperationalError(CR.CR_SERVER_LOST, f"an answer of more than {LONGEST_ANSWER} bytes")
+        return bytes(super()._read_bytes(num_bytes))  # type: ignore[misc]
 
 
 def refusal(method: str) -> pymysql.OperationalError:

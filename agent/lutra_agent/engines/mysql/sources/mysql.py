@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lutra_models.catalog import load
 from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements.mysql import same
 from lutra_models.server import ServerSetting
@@ -15,9 +17,9 @@ from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Details
-from lutra_agent.engines.mysql.sources import persisted
 from lutra_agent.files.atomic import read_regular
 
+US_PER_S = 1e6
 FILE = "mysqld-auto.cnf"
 
 SETTINGS = """SELECT i.VARIABLE_NAME, g.VARIABLE_VALUE, i.VARIABLE_SOURCE, i.MIN_VALUE, i.MAX_VALUE, p.VARIABLE_VALUE
@@ -49,10 +51,10 @@ class Persisted:
         return self.file(place.folder)
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
-        return persisted.rewritten(content, texts, now_s)
+        return rewritten(content, texts, now_s)
 
     def file_says(self, content: bytes) -> Mapping[str, str]:
-        return {name: str(entry.get("Value")) for name, entry in persisted.entries(content).items()}
+        return {name: str(entry.get("Value")) for name, entry in persisted_entries(content).items()}
 
     def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool], place: Place) -> Permissions:
         may, may_restart = bool(held & MAY_CHANGE), MAY_PERSIST in held
@@ -96,7 +98,57 @@ def _waits(value: str, source: str, kept: str | None, written_s: float | None, s
 def _written_s(file: Path) -> dict[str, float]:
     """Setting → epoch second at which it was persisted; empty if this account may not read the file."""
     try:
-        found = persisted.entries(read_regular(file)[0])
+        found = persisted_entries(read_regular(file)[0])
     except OSError:
         return {}
-    return {n: e["Metadata"]["Timestamp"] / persisted.US_PER_S for n, e in found.items() if "Metadata" in e}
+    return {n: e["Metadata"]["Timestamp"] / US_PER_S for n, e in found.items() if "Metadata" in e}
+
+
+def persisted_entries(content: bytes) -> dict[str, Any]:
+    """What SET PERSIST has written, as JSON in mysqld-auto.cnf: the variables of every section."""
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    found: dict[str, Any] = {}
+    for section in _sections(document):
+        found.update({n: e for n, e in section.items() if _is_entry(e)})
+    return found
+
+
+def rewritten(content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
+    """The file with these texts, and everything else unchanged. Raises ValueError if it is not such a file."""
+    document = json.loads(content or b'{"Version": 2}')
+    if not isinstance(document, dict):
+        raise ValueError("mysqld-auto.cnf does not contain a JSON object")
+    held = persisted_entries(json.dumps(document).encode())
+    for name, wanted in texts.items():
+        if name in held and wanted == str(held[name]["Value"]):
+            continue
+        holder = next((s for s in _sections(document) if _is_entry(s.get(name))), None)
+        if holder is not None:
+            del holder[name]
+        if wanted is not None:
+            section = holder if holder is not None else document.setdefault(_section(name), {})
+            section[name] = {"Value": wanted, "Metadata": _metadata(now_s)}
+    return json.dumps(document).encode()
+
+
+def _section(name: str) -> str:
+    restarts = any(r.name == name and r.applies == "restart" for r in load("mysql").rows)
+    return "mysql_static_variables" if restarts else "mysql_dynamic_variables"
+
+
+def _metadata(now_s: float) -> dict[str, Any]:
+    return {"Host": "localhost", "User": "lutra-agent", "Timestamp": int(now_s * US_PER_S)}
+
+
+def _sections(document: Any) -> Iterator[dict[str, Any]]:
+    for section in document.values() if isinstance(document, dict) else ():
+        if isinstance(section, dict):
+            yield section
+            yield from (s for s in section.values() if isinstance(s, dict) and "Value" not in s)
+
+
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and "Value" in entry

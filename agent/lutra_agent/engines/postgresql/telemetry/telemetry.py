@@ -4,15 +4,18 @@ installed.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 from lutra_agent.engines.common.answers import Attempts, understood
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.engines.postgresql.server.session import Details, Session
-from lutra_agent.engines.postgresql.telemetry import histogram, room, statements
-from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
+from lutra_agent.engines.postgresql.telemetry import histogram, statements
+from lutra_agent.engines.postgresql.telemetry.ages.bins import RANGES, Counts
+from lutra_agent.engines.postgresql.telemetry.ages.distribution import Percentile, Seen, masses, percentile, together
 from lutra_agent.engines.postgresql.telemetry.ages.sampler import SEES, TRACKED, Looks, Sampler
 from lutra_agent.engines.postgresql.telemetry.collect import Collect, Kept
 from lutra_agent.engines.postgresql.telemetry.data_size import NAME, DataSize
@@ -20,6 +23,8 @@ from lutra_agent.engines.postgresql.telemetry.log.durations import Durations
 from lutra_agent.engines.postgresql.telemetry.log.durations import p99 as logged_p99
 from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
 from lutra_agent.engines.postgresql.telemetry.visible import log, transactions, visible
+
+ROOM = "room"
 
 ERROR = "p99_error_share"
 """The standard error of a sampled p99, as a share of it."""
@@ -32,6 +37,9 @@ UNUSED = 3
 
 UNCOUNTED_SINCE = 15
 """From this version on a backend that has touched no table reports no transactions (pgstat_report_stat)."""
+FEWEST_SAMPLES = 20
+MOST_OF_SEVERAL = 0.002
+"""The share of multi-statement transactions among those seen to end, above which only the ages represent all."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ class PostgresTelemetry:
             self._peak = max(self._peak, sample.readings["activity"].gauges.get("connections", 0.0))
         attempts, connection = Attempts(), self._session.connection
         more = {
-            room.NAME: None if details.data_dir is None else room.room(details.data_dir),
+            ROOM: None if details.data_dir is None else log_room(details.data_dir),
             NAME: attempts.tried(NAME, partial(self._data_size.reading, connection, monotonic_s, details.started)),
         }
         found = {**sample.readings, **{name: reading for name, reading in more.items() if reading is not None}}
@@ -195,3 +203,31 @@ def _logged(found: Targets, before: SourceReadings, after: SourceReadings, secon
 
 def _sampled(found: Targets, latency: Latency, error_share: float) -> Targets:
     return replace(found, metrics={**found.metrics, ERROR: error_share}, latency=latency)
+
+
+def p99(before: Looks, after: Looks, transactions: float, window_s: float) -> Percentile | None:
+    """None if too few transactions ended in the window or were sampled. `transactions` are all but the agent's."""
+    samples, several = after.samples - before.samples, after.several - before.several
+    if samples < FEWEST_SAMPLES:
+        return None
+    ended = after.ended - before.ended
+    if several > MOST_OF_SEVERAL * (several + ended.total):
+        ended = Counts((0,) * RANGES)
+    seen = Seen(after.ages - before.ages, ended, samples, transactions, window_s * 1000)
+    fitted = masses(seen)
+    return None if fitted is None else percentile(seen, together(fitted, after.outside - before.outside))
+
+
+def log_room(data_dir: Path) -> Reading | None:
+    """Gauges in bytes. The free space is the part that an ordinary account may write.
+
+    A log's folder that this account may not look into is assumed to be next to the data. None if neither is visible.
+    """
+    for folder in (data_dir / "pg_wal", data_dir):
+        try:
+            s = os.statvfs(folder)
+        except OSError:
+            continue
+        free, used = s.f_bavail * s.f_frsize, (s.f_blocks - s.f_bfree) * s.f_frsize
+        return Reading(gauges={"log_free_bytes": float(free), "log_bytes": float(free + used)})
+    return None

@@ -6,14 +6,16 @@ The protocol's second version: a server without HELLO answers it as well.
 from __future__ import annotations
 
 import os
+import sys
 import time
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
-from lutra_agent.engines.common.deadline import cut, within
+from lutra_agent.engines.common.deadline import LONGEST_ANSWER, cut, within
 from lutra_agent.engines.common.peer import Peer, peer_of
-from lutra_agent.engines.redis.server.bounded import Bounded
-from lutra_agent.engines.redis.server.library import without_its_package
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import (
     CollectionFailed,
@@ -24,7 +26,33 @@ from lutra_agent.errors import (
     ServerStarting,
 )
 
+
+@contextmanager
+def without_its_package(name: str) -> Iterator[None]:
+    """A context for the import of a package's modules without all that the package itself imports: 7 MB instead of 24.
+
+    A later import of the package gets all of it.
+
+    Raises ModuleNotFoundError if it is not installed.
+    """
+    spec = None if name in sys.modules else find_spec(name)
+    if spec is None:
+        if name not in sys.modules:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        yield
+        return
+    package = ModuleType(name)
+    package.__path__ = list(spec.submodule_search_locations or ())
+    sys.modules[name] = package
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
 with without_its_package("redis"):
+    from redis._parsers.resp2 import _RESP2Parser
+    from redis._parsers.socket import SocketBuffer
     from redis.backoff import NoBackoff
     from redis.connection import Connection as Dialled
     from redis.connection import SSLConnection, UnixDomainSocketConnection
@@ -214,3 +242,22 @@ def _gone(error: Exception) -> DatabaseUnavailable:
 
 def _line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
+
+
+class _Buffer(SocketBuffer):
+    """Holds one answer at a time, from its begin."""
+
+    def _read_from_socket(self, length: int | None = None, *rest: Any, **more: Any) -> bool:
+        with self._buffer.getbuffer() as held:
+            size = held.nbytes + (length or 0)
+        if size > LONGEST_ANSWER:
+            raise Broken(f"an answer of more than {LONGEST_ANSWER} bytes")
+        return bool(super()._read_from_socket(length, *rest, **more))
+
+
+class Bounded(_RESP2Parser):
+    """Reads the protocol's second version as the package does, with a limit on the size of an answer."""
+
+    def on_connect(self, connection: Any) -> None:
+        super().on_connect(connection)  # type: ignore[no-untyped-call]
+        self._buffer = _Buffer(connection._sock, self.socket_read_size, connection.socket_timeout)

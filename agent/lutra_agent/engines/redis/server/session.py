@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +15,10 @@ from lutra_models.server import Role
 from lutra_agent.config.types import is_loopback
 from lutra_agent.engines.common.answers import number_in, understood
 from lutra_agent.engines.common.place import Place, Told, begin_of, located, place_of, sees
-from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection, NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import CollectionFailed, OtherEngine
-from lutra_agent.files.atomic import real
+from lutra_agent.files.atomic import read_regular, real
 
 Info = Mapping[str, str]
 UNKNOWN = "unknown command"
@@ -29,6 +29,10 @@ NO_CONFIG = (
 )
 SINCE_MANY = (7, 0)
 """From here on CONFIG SET takes several settings, all of them or none."""
+LIBRARY = b"libjemalloc.so"
+"""A program that needs the system's library was not built with its own."""
+LONGEST = 64 << 20
+"""The size limit of a program, in bytes: a server may name any file."""
 
 
 @dataclass(frozen=True)
@@ -257,3 +261,35 @@ def _of_process(pid: int, path: str) -> Path | None:
         return real(Path(psutil.Process(pid).cwd()) / path)
     except (psutil.Error, OSError):
         return None
+
+
+def defragments(allocator: str, pid: int | None, executable: str) -> bool:
+    """`allocator` and `executable` are the server's report. A program that this host lacks is assumed to have that
+    ability.
+
+    Distributions' packages usually lack it: they refuse the setting, and do not start with it in their file.
+    """
+    if not allocator.startswith("jemalloc"):
+        return False
+    for path in _programs(pid, executable):
+        try:
+            return LIBRARY not in read_regular(real(path), LONGEST)[0]
+        except OSError:
+            continue
+    return True
+
+
+def _programs(pid: int | None, executable: str) -> Iterator[Path]:
+    if pid is None:
+        return
+    told = Path(executable)
+    yield told
+    try:
+        running = Path(psutil.Process(pid).exe())
+    except psutil.Error:
+        running = told
+    # A loader that runs the program has another name.
+    if running.name == told.name:
+        yield running
+    if found := shutil.which(told.name):
+        yield Path(found)

@@ -16,21 +16,65 @@ from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.engines.redis.server.rights import missing
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
-from lutra_agent.engines.redis.sources import persistence
 from lutra_agent.engines.redis.sources.changing import Changing
 from lutra_agent.engines.redis.sources.conf import Format, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.files.atomic import read_regular, real
 from lutra_agent.files.saved_file import save_file
 
+PLACES = frozenset({"dir", "dbfilename", "appenddirname", "appendfilename"})
+"""The settings that name the location of the data."""
+START_FROM = PLACES | {"appendonly"}
+"""The settings that decide from which data a server starts."""
 DEFRAGMENTS = "activedefrag"
+
+
+def why_lost(live: Mapping[str, str], file: Mapping[str, str], state: Mapping[str, str]) -> str:
+    """The reason why a restart would lose data; empty if it would not.
+
+    `live` are the active values, `file` are the values in the server's file, `state` is the section "persistence" of
+    INFO.
+    """
+    if (
+        "appendonly" not in live or "db-path" in live
+    ):  # pika writes all to its disk, and says "appendonly no" from 3.5 on
+        return ""
+    if moved := sorted(n for n in PLACES & file.keys() & live.keys() if _elsewhere(n, file[n], live[n])):
+        return f"the server's file names different data than the running server: {', '.join(moved)}"
+    if "include" in file:  # which may switch the append-only file on or off
+        return _no_log(live, state) or _no_snapshot(live, state)
+    if file.get("appendonly", "no").lower() == "yes":
+        return _no_log(live, state)
+    return _no_snapshot(live, state)
+
+
+def _elsewhere(name: str, text: str, value: str) -> bool:
+    if name == "dir":
+        return Path(text).is_absolute() and Path(text).resolve() != Path(value).resolve()
+    return text != value
+
+
+def _no_log(live: Mapping[str, str], state: Mapping[str, str]) -> str:
+    if live["appendonly"] != "yes":
+        return "it would start from its append-only file, but appendonly is off in the running server"
+    if state.get("aof_last_write_status", "ok") != "ok":
+        return "its append-only file cannot be written (aof_last_write_status)"
+    return ""
+
+
+def _no_snapshot(live: Mapping[str, str], state: Mapping[str, str]) -> str:
+    if not live.get("save"):
+        return "it would start from a snapshot, but writes none at shutdown: save is empty"
+    if state.get("rdb_last_bgsave_status", "ok") != "ok":
+        return "its snapshot cannot be written (rdb_last_bgsave_status)"
+    return ""
 
 
 class ConfigFile(Backing):
     """The file with which the server was started. `catalogue` names the settings that are read there."""
 
     read_at_start_alone = True
-    held_while_down = persistence.START_FROM
+    held_while_down = START_FROM
 
     def __init__(self, session: Session, form: Format, catalogue: str) -> None:
         self._session = session
@@ -75,7 +119,7 @@ class TakenAtOnce(Activation):
     def before_restart(self) -> None:
         live = self._session.connection.pairs("CONFIG", "GET", "*")
         written = self._file.read(self._session.details().config_file)
-        if lost := persistence.why_lost(live, written, self._session.info("persistence")):
+        if lost := why_lost(live, written, self._session.info("persistence")):
             raise ApplyRefused(ApplyCode.RESTART_NOT_ALLOWED, f"a restart would lose data: {lost}")
 
 
@@ -98,7 +142,7 @@ class RedisSource:
         live = self._session.settings()
         rows = {r.name: r for r in load(self.catalogue).rows_for(details.version) if r.name in live}
         written = self.backing.read(details.config_file)
-        lost = persistence.why_lost(live, written, self._session.info("persistence"))
+        lost = why_lost(live, written, self._session.info("persistence"))
         waits = {n for n, r in rows.items() if r.applies == "restart"} if lost else set()
         fixed = waits if details.defragments else {*waits, DEFRAGMENTS}
         kilo = self._form.kilo

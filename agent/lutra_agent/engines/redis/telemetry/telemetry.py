@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 from lutra_models.catalog.rows import version_of
 
 from lutra_agent.engines.common.answers import Attempts, understood
+from lutra_agent.engines.common.percentile import percentile
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.rights import grant
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session, is_busy, parsed
-from lutra_agent.engines.redis.telemetry import clients, histogram, probe, process
+from lutra_agent.engines.redis.telemetry import clients, probe
 from lutra_agent.engines.redis.telemetry.collectors import (
     COLLECTORS,
     keys_in,
@@ -23,7 +28,6 @@ from lutra_agent.engines.redis.telemetry.collectors import (
     since_snapshot_s,
 )
 from lutra_agent.engines.redis.telemetry.exposure import Exposure
-from lutra_agent.engines.redis.telemetry.histogram import Histogram
 from lutra_agent.engines.redis.telemetry.probe import Probe, Timed
 from lutra_agent.errors import CollectionFailed
 
@@ -32,6 +36,43 @@ EXECUTION = "histogram.command_p99_ms"
 HAS_HISTOGRAM = 7
 LOST = ("rejected", "evicted")
 """Connections for which the server had no room."""
+FILES = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
+ALWAYS = "[always]"
+DELETED = " (deleted)"
+"""The kernel's addition to the name of a folder that is gone."""
+US_PER_MS = 1000.0
+KEY = "histogram_usec"
+
+Histogram = Mapping[float, int]
+"""Commands since the server started, by the upper end of their range in microseconds."""
+
+
+def histogram_in(answer: Any) -> Histogram:
+    """Of all commands together. Total: a line of another form counts nothing."""
+    found: dict[float, int] = {}
+    for _, about in _pairs(answer):
+        buckets = dict(_pairs(about)).get(KEY, ())
+        before = 0
+        for end, until in _pairs(buckets):
+            if isinstance(end, int) and isinstance(until, int):
+                found[float(end)] = found.get(float(end), 0) + until - before
+                before = until
+    return found
+
+
+def p99_ms(before: Histogram, after: Histogram) -> float | None:
+    """Of commands between two readings; None if there are none, or if it was emptied meanwhile."""
+    ends = sorted(after)
+    counts = [after[end] - before.get(end, 0) for end in ends]
+    if not ends or min(counts) < 0 or any(end not in after for end in before):
+        return None
+    found = percentile(list(pairwise([0.0, *ends])), counts)
+    return None if found is None else found / US_PER_MS
+
+
+def _pairs(answer: Any) -> list[tuple[Any, Any]]:
+    items: Sequence[Any] = answer if isinstance(answer, list) else ()
+    return list(zip(items[::2], items[1::2], strict=False))
 
 
 @dataclass(frozen=True)
@@ -76,7 +117,7 @@ class RedisTelemetry:
             "clients": lambda: self._clients(info, monotonic_s),
             "exposure": lambda: self._exposure.read(monotonic_s, version_of(details.version)),
             "cluster": lambda: self._cluster(info),
-            "process": lambda: process.read(details.place.process),
+            "process": lambda: of_process(details.place.process),
         }
         for name, read in more.items() if self._session.product.several_since is not None else ():
             if (reading := self._asked(attempts, name, read)) is not None:
@@ -146,7 +187,7 @@ class RedisTelemetry:
         failed = _failed(before, after)
         if failed is not None and (asked or failed):
             metrics["error_share"] = failed / max(asked, failed)
-        waited, ran = probe.p99_ms(old.timed, new.timed), histogram.p99_ms(old.executed, new.executed)
+        waited, ran = probe.p99_ms(old.timed, new.timed), p99_ms(old.executed, new.executed)
         latency = None if waited is None else Latency(waited, "probe", "command")
         return Targets(metrics, latency, {} if ran is None else {EXECUTION: ran})
 
@@ -182,7 +223,7 @@ class RedisTelemetry:
         return Visible(name, True)
 
     def _executed(self) -> Histogram:
-        return histogram.read(self._session.connection.ask("LATENCY", "HISTOGRAM"))
+        return histogram_in(self._session.connection.ask("LATENCY", "HISTOGRAM"))
 
     def _slow_commands(self) -> float | None:
         """Since the server started; None before the first."""
@@ -229,3 +270,34 @@ def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:
     """By how much a collector's counters grew; one that an end lacks did not."""
     old, new = (s.readings.get(collector, Reading()).counters for s in (before, after))
     return {name: max(value - old[name], 0.0) for name, value in new.items() if name in old}
+
+
+def of_process(pid: int | None, root: Path = Path("/")) -> Reading | None:
+    """None if the server's process is not on this host. Figures that this account may not read are absent."""
+    if pid is None:
+        return None
+    files = FILES.search(_text(root / f"proc/{pid}/limits"))
+    huge = _text(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    told = {
+        "files": files[1] if files else "",
+        "overcommit": _text(root / "proc/sys/vm/overcommit_memory").strip(),
+        "huge_pages": str(int(ALWAYS in huge)) if huge else "",
+        "folder_gone": _is_gone(root / f"proc/{pid}/cwd"),
+    }
+    gauges = {name: float(text) for name, text in told.items() if text.isdecimal()}
+    return Reading(gauges=gauges) if gauges else None
+
+
+def _is_gone(folder: Path) -> str:
+    """Whether the folder in which the process works was deleted: 1 or 0, and nothing where we may not look."""
+    try:
+        return str(int(str(folder.readlink()).endswith(DELETED)))
+    except OSError:
+        return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from collections.abc import Iterator
+from typing import Any
 
-from lutra_service.api.openapi.docs.html import Markup, element, join, text
-from lutra_service.api.openapi.docs.schemas import schema_section, shape
 from lutra_service.common.documents import Document
+
+BOUNDS = {
+    "minimum": "≥ {}",
+    "exclusiveMinimum": "> {}",
+    "maximum": "≤ {}",
+    "exclusiveMaximum": "< {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "maxProperties": "at most {} entries",
+    "pattern": "{}",
+    "format": "{}",
+}
+
+VOID = ("meta", "link")
 
 
 def page(document: Document) -> str:
@@ -106,3 +124,80 @@ def _responses(document: Document, responses: Document) -> Markup:
             element("tr", element("td", status), element("td", *kinds), element("td", told.get("description", "")))
         )
     return element("table", element("caption", "Answers"), *rows)
+
+
+class Markup(str):
+    """HTML that is safe to put into a page as it is."""
+
+    __slots__ = ()
+
+
+def element(tag: str, /, *content: str, **attributes: str) -> Markup:
+    """An element; content that is not markup yet is escaped."""
+    told = "".join(f' {k}="{html.escape(v)}"' for k, v in attributes.items())
+    inner = "" if tag in VOID else f"{join(*content)}</{tag}>"
+    return Markup(f"<{tag}{told}>{inner}")
+
+
+def join(*content: str, between: str = "") -> Markup:
+    return Markup(html.escape(between).join(c if isinstance(c, Markup) else html.escape(c) for c in content))
+
+
+def text(description: str) -> Markup:
+    """Paragraphs; text in backquotes is code."""
+    return join(*(element("p", *_pieces(p)) for p in description.split("\n\n")))
+
+
+def _pieces(paragraph: str) -> list[str]:
+    return [element("code", p) if i % 2 else p for i, p in enumerate(re.split(r"`([^`]*)`", paragraph))]
+
+
+def schema_section(name: str, schema: Document) -> Markup:
+    required = schema.get("required", ())
+    rows = [
+        element(
+            "tr",
+            element("td", element("code", field)),
+            element("td", "required" if field in required else ""),
+            element("td", shape(told)),
+            element("td", text(told.get("description", ""))),
+        )
+        for field, told in schema.get("properties", {}).items()
+    ]
+    return element(
+        "article",
+        element("h3", name, id=f"schema-{name}"),
+        text(schema["description"]),
+        element("table", *rows) if rows else shape(schema),
+        *(_example(example) for example in schema.get("examples", ())),
+    )
+
+
+def shape(schema: Document) -> Markup:
+    """The schema of a value, in words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return element("a", name, href=f"#schema-{name}")
+    for many in ("anyOf", "oneOf", "allOf"):
+        if many in schema:
+            return join(*(shape(one) for one in schema[many]), between=" or ")
+    if "enum" in schema or "const" in schema:
+        words = schema.get("enum", [schema.get("const")])
+        return join(*(element("code", json.dumps(word)) for word in words), between=" ")
+    bounds = [form.format(schema[key]) for key, form in BOUNDS.items() if key in schema]
+    return join(_kind(schema), *bounds, between=", ")
+
+
+def _kind(schema: Document) -> Markup:
+    if "prefixItems" in schema:
+        return join("[", join(*(shape(item) for item in schema["prefixItems"]), between=", "), "]")
+    if schema.get("type") == "array":
+        return join("list of ", shape(schema.get("items", {})))
+    if isinstance(schema.get("additionalProperties"), dict):
+        return join("name → ", shape(schema["additionalProperties"]))
+    return join(schema.get("type", "anything"))
+
+
+def _example(example: Any) -> Markup:
+    shown = json.dumps(example, indent=1, ensure_ascii=False)
+    return element("details", element("summary", "Example"), element("pre", shown))

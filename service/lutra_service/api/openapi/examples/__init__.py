@@ -10,7 +10,7 @@ from lutra_service.api.openapi.examples.agents import (
     report,
     rules,
 )
-from lutra_service.api.openapi.examples.common import Example
+from lutra_service.api.openapi.examples.common import DATABASE, EVENING, LATER, SESSION, Example
 from lutra_service.api.openapi.examples.databases import (
     accepted_symptom,
     accepting,
@@ -38,7 +38,6 @@ from lutra_service.api.openapi.examples.databases import (
     told_guardrail,
     window,
 )
-from lutra_service.api.openapi.examples.memory import alike, effect, lesson, workload
 from lutra_service.api.openapi.examples.models import (
     beside_champion,
     conformance,
@@ -84,6 +83,44 @@ from lutra_service.api.openapi.examples.tuning import (
     verification,
     what_if,
 )
+
+effect: Example = {
+    "setting": "work_mem",
+    "baseline": 4096,
+    "values": [1024, 4096, 16384, 65536, 262144],
+    "gains": [-0.07, 0.0, 0.06, 0.1, 0.11],
+    "deviations": [0.02, 0.0, 0.02, 0.03, 0.03],
+    "deviation": 0.02,
+    "serves": None,
+    "chance": 0.002,
+    "certain": True,
+    "best": 262144,
+    "gain": 0.11,
+    "low": 0.06,
+    "high": 0.16,
+    "log": True,
+    "choice": False,
+    "special": 0,
+}
+lesson: Example = {"log": True, "goal": "maximize", "low": 6.4, "high": 6.9, "rest": 0.004, "effects": [effect]}
+workload: Example = {
+    "id": "wl_01m80d4s387knw3w7ehz98",
+    "name": "shop",
+    "engine": "postgresql",
+    "metric": "qps",
+    "database": DATABASE,
+    "session": SESSION,
+    "observations": 31,
+    "created_at": EVENING,
+    "changed_at": LATER,
+    "teaches": True,
+    "merged_into": None,
+    "signature": {"buffers_hit_per_s": [5.2e4, 5.9e4, 6.3e4, 6.6e4, 7.0e4, 7.1e4, 7.3e4, 7.6e4, 7.9e4, 8.1e4, 9.0e4]},
+    "context": {"engine_version": "16.4", "cores": 4},
+    "lessons": {"qps": lesson},
+}
+alike: Example = {"workload": "wl_01m80d4s387knw3w7ehz99", "name": "till", "distance": 0.8, "agreement": 0.74}
+
 
 problem_error: Example = {"at": "policy.memory_fraction", "message": "Input should be less than or equal to 1, got 7"}
 problem: Example = {

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
-from lutra_models.errors import ApplyCode, ComputeCode, DecisionCode, MeasureCode, Party
+from lutra_models.errors import ApplyCode, ComputeCode, DecisionCode, LutraError, MeasureCode, Party
+from lutra_models.evidence import Basis, Change, TurnedDown
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
 from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.app.model_versions import versions
-from lutra_service.app.tuning.consequences import declined, next_step
 from lutra_service.app.tuning.observe import settling
 from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.app.tuning.steps import session_steps
-from lutra_service.db.schema.records import Job
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Database, Job
 from lutra_service.db.schema.transitions import Declined, Transition
 from lutra_service.db.store import UnitOfWork
+
+LONGEST = 1000
 
 Is = Callable[[Transition], bool]
 Then = Callable[[UnitOfWork, Transition], None]
@@ -133,7 +138,7 @@ def _remember_declined(unit: UnitOfWork, made: Transition) -> None:
     """What an operator did not want. A rollback says so of the recommendation that it takes back."""
     if made.declined is not None:
         id_ = made.row.parent_id if _is_rollback(made) else made.row.id
-        declined.remember(unit, unit.recommendations.get(str(id_)), made.declined)
+        remember_declined(unit, unit.recommendations.get(str(id_)), made.declined)
 
 
 def _remember_failed(unit: UnitOfWork, made: Transition) -> None:
@@ -141,13 +146,13 @@ def _remember_failed(unit: UnitOfWork, made: Transition) -> None:
     failure = made.failure
     if failure is not None and failure.code.is_about_values and made.row.kind != Kind.ROLLBACK:
         how = Declined("refused" if made.to == State.REFUSED else "failed", failure.text)
-        declined.remember(unit, made.row, how)
+        remember_declined(unit, made.row, how)
 
 
 def _remember_undone(unit: UnitOfWork, made: Transition) -> None:
     """What a guard did not want. A server that did not start says something of the values."""
     if made.failure is not None and made.code is ApplyCode.GUARDRAIL:
-        declined.remember(unit, made.row, Declined("reverted", made.failure.message))
+        remember_declined(unit, made.row, Declined("reverted", made.failure.message))
     elif made.code is ApplyCode.DID_NOT_START:
         _remember_failed(unit, made)
 
@@ -190,7 +195,7 @@ def _go_on_without(unit: UnitOfWork, made: Transition) -> None:
     the same answer.
     """
     if made.code is ComputeCode.SPACE_EXHAUSTED:
-        next_step.after_transition(unit, made)
+        session_steps.step_after_transition(unit, made)
     elif made.failure is not None:
         why = f"{made.row.id} could not be computed: {made.failure.text}"
         session_steps.pause(unit, unit.sessions.of(made.row), why)
@@ -202,14 +207,53 @@ TABLE: tuple[tuple[Is, tuple[Then, ...]], ...] = (
     (_is_asked_for, (_decided("recommendation.ask"),)),
     (_is_approved, (_decided("recommendation.approve"),)),
     (_is_called_off, (_tell_rejection, _remember_declined)),
-    (_has_lapsed, (_decided("recommendation.expire"), next_step.after_transition)),
+    (_has_lapsed, (_decided("recommendation.expire"), session_steps.step_after_transition)),
     (_is_rollback, (_tell_rollback, _remember_declined, _pause_rolled_back)),
     (_is_taken_over, (_pause_open,)),
     (_happened, (audit.happened,)),
     (_is_not_carried_out, (_remember_failed, _pause_refused)),
     (_was_undone, (_remember_declined, _remember_undone, _end_session_undone)),
     (_is_not_needed, (_settle,)),
-    (_was_computed, (_begin_shadows, next_step.after_transition)),
+    (_was_computed, (_begin_shadows, session_steps.step_after_transition)),
     (_could_not_be_computed, (_go_on_without,)),
 )
 """The kinds of a transition, of which several may apply at once, and their consequences, in this order."""
+
+
+def remember_declined(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
+    """That changes of `row` were declined now. A lab has no operator to obey.
+
+    The first time counts: a rolled-back change is not stored again when its agent reports the rollback.
+    """
+    how, reason, names = declined.how, declined.reason, declined.names
+    known = unit.recommendations.get(row.id)
+    decision = known.decision
+    if decision is None or decision.turned_down is not None:
+        return
+    if reason:
+        decision = replace(decision, reason=reason[:LONGEST])
+    database = unit.databases.get(row.database_id)
+    made = [c for c in known.changes if names is None or c["setting"] in names]
+    basis = (
+        _basis(unit, database, known, [c["setting"] for c in made]) if made and database.agent.mode != "lab" else None
+    )
+    if basis is not None:
+        changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
+        one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
+        decision = replace(decision, turned_down=one)
+    if decision != known.decision:
+        unit.recommendations.change(row.id, decision=decision)
+
+
+def _basis(unit: UnitOfWork, database: Database, row: Recommendation, settings: Collection[str]) -> Basis | None:
+    """What an answer about these settings depends on; None if the server cannot be read.
+
+    What was active may have cured its faults: theirs are the settings and the windows from before it was.
+    """
+    try:
+        earlier = () if row.applied_at is None else unit.reports.windows(database.id, 1, until=row.applied_at)
+        for report in earlier:
+            database = replace(database, settings_hash=report.settings_hash)
+        return evidence_of(unit, context_of(unit, database), None, row.applied_at).basis(settings)
+    except LutraError:
+        return None

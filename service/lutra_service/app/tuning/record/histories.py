@@ -11,7 +11,7 @@ from lutra_models.knobs import Configuration, Knob, KnobSpace, Value
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.serial.knobs import knob_from_dict
+from lutra_models.serial import knob_from_dict
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.databases.symptoms import evidence_of

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from lutra_models.errors import ApplyCode, DecisionCode, Failure, LutraError, NotEnoughObservations, Party
 from lutra_models.identity import identity
@@ -12,7 +14,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 from lutra_models.verification import verdict
 
-from lutra_service.app.databases import server_identity
+from lutra_service.app.databases import current_server
 from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.tuning.decide import decisions
 from lutra_service.app.tuning.deliver import withdrawal
@@ -20,7 +22,6 @@ from lutra_service.app.tuning.deliver.directives import waits_for_window
 from lutra_service.app.tuning.observe import settling, verdicts
 from lutra_service.app.tuning.propose import request
 from lutra_service.app.tuning.record import trial_record, verification
-from lutra_service.app.tuning.session import measured_under
 from lutra_service.app.tuning.session.known_metrics import missing_load
 from lutra_service.app.tuning.steps.facts import NextStep
 from lutra_service.app.tuning.steps.session_steps import pause, wake
@@ -28,6 +29,14 @@ from lutra_service.common.actor import AUTOMATIC, SERVICE
 from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import UnitOfWork
+
+LONGEST = 1000
+
+
+COUNTS = ("clients", "threads")
+"""Keys of a driver's context with the number of clients; the first one present counts."""
+OF_LOADS = "p99_of."
+"""The prefix of each load's names in a window's context."""
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +49,7 @@ def advance(unit: UnitOfWork, step: NextStep) -> None:
     database, session = unit.databases.get(step.database_id), unit.sessions.open_one(step.database_id)
     if session is None or session.state not in (SessionState.RUNNING, SessionState.SETTLED):
         return
-    changed = server_identity.change(session, database)
+    changed = current_server.identity_change(session, database)
     if changed is not None:
         withdraw_open(unit, session, SERVICE, Failure(ApplyCode.SERVER_CHANGED, changed, Party.SERVICE))
         pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts over on it")
@@ -62,7 +71,7 @@ def advance(unit: UnitOfWork, step: NextStep) -> None:
     if ended is not None:
         failed = trial_record.failure(ended)
         told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
-        under = measured_under.sentence(unit, ended) if failed is None else None
+        under = loads_sentence(unit, ended) if failed is None else None
         if ended.state == State.CONFIRMED:  # it is active: what was asked for in its place is not needed
             why = f"{ended.id} is the session's final configuration"
             withdraw_open(unit, session, SERVICE, Failure(DecisionCode.WITHDRAWN, why, Party.SERVICE))
@@ -187,3 +196,35 @@ def _fruitless(unit: UnitOfWork, session: Session) -> str | None:
         return None
     why = trial_record.failure(last[-1]) or f"{metric} was not measured"
     return f"the last {FRUITLESS_LIMIT} trials had no reading of {metric}; the last one: {why}"
+
+
+def loads_sentence(unit: UnitOfWork, handed_over: Recommendation) -> str | None:
+    """Of every window that any recommendation of these very settings got on this database; None without a driver."""
+    ids = unit.recommendations.measured_alike(handed_over.database_id, handed_over.configuration)
+    reports = [report for id_ in ids for report in unit.reports.of_recommendation(id_)]
+    loads = [report.context for report in reports if report.window_end is not None and report.context]
+    if not loads:
+        return None
+    counted = any(name.partition(".")[0] in COUNTS for context in loads for name in context)
+    others = "at other numbers of clients" if counted else "under other loads"
+    told = ", and ".join(dict.fromkeys(map(_load, loads)))
+    return f"measured {told}; it was not measured {others}"[:LONGEST]
+
+
+def _load(context: Mapping[str, Any]) -> str:
+    """As in `at 16 clients of tpcb-like`, or `under few (at 16 clients) and many (at 64 clients)`."""
+    names = [key.removeprefix(OF_LOADS) for key in context if key.startswith(OF_LOADS)]
+    if not names:
+        return _clients(context)
+    parts = {x: {k.removesuffix(f".{x}"): v for k, v in context.items() if k.endswith(f".{x}")} for x in names}
+    return f"under {' and '.join(f'{x} ({_clients(part)})' for x, part in parts.items())}"
+
+
+def _clients(context: Mapping[str, Any]) -> str:
+    count = next((context[name] for name in COUNTS if name in context), None)
+    work = context.get("script", context.get("command"))
+    if count is None:
+        return f"under the load of {work or context.get('driver', 'its driver')}"
+    rate = context.get("rate")
+    shown = f"{rate:g}" if isinstance(rate, int | float) else rate
+    return f"at {count} clients{f' of {work}' if work else ''}{f', {shown} per second' if rate else ''}"

@@ -9,7 +9,7 @@ from lutra_models.history import TuningSession
 from lutra_models.lifecycle import SessionState, advance_session
 
 from lutra_service.app.access.tokens import Principal
-from lutra_service.app.databases import server_identity
+from lutra_service.app.databases import current_server
 from lutra_service.app.errors import Conflict, DatabaseRetired, Forbidden
 from lutra_service.app.tuning.observe import baseline_windows
 from lutra_service.app.tuning.session.advance import withdraw_open
@@ -81,7 +81,7 @@ def steer(unit: UnitOfWork, id_: str, to: SessionState, by: str) -> Session:
     advance_session(session.state, to)
     more: dict[str, Any] = {"ended_at": unit.now} if to == SessionState.STOPPED else {}
     if to == SessionState.RUNNING:
-        more = {"resumed_at": unit.now, **server_identity.rebased(unit, database, session)}
+        more = {"resumed_at": unit.now, **current_server.rebased(unit, database, session)}
     unit.sessions.step(session, to, by, **more)
     if to == SessionState.STOPPED:
         withdraw_open(unit, session, by, Failure(DecisionCode.WITHDRAWN, "the session was stopped", Party.OPERATOR))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from lutra_models.lifecycle import SessionState
 
-from lutra_service.app.tuning.steps.facts import UndoBegun
+from lutra_service.app.tuning.steps.facts import Heard, NextStep, UndoBegun
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.records import Session
+from lutra_service.db.schema.transitions import SessionTransition, Transition
 from lutra_service.db.store import UnitOfWork
 
 
@@ -38,3 +39,17 @@ def undone(unit: UnitOfWork, row: Recommendation, why: str) -> None:
     ended = f" The session had ended with: {session.message}" if session.message else ""
     message = f"{why}; {names} no longer have the values of this session's final configuration.{ended}"
     unit.sessions.step(session, SessionState.UNDONE, SERVICE, message)
+
+
+def step_after_transition(unit: UnitOfWork, made: Transition | SessionTransition) -> None:
+    _record(unit, made.row.database_id)
+
+
+def step_after_report(unit: UnitOfWork, heard: Heard) -> None:
+    _record(unit, heard.database.id)
+
+
+def _record(unit: UnitOfWork, database_id: str) -> None:
+    step = NextStep(database_id)
+    if step not in unit.news.facts:
+        unit.record(step)

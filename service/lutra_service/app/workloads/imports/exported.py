@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from lutra_service.app.observations.sheet import FORMULA
 from lutra_service.app.observations.tables import HEAD
 from lutra_service.app.workloads.imports.raw import Cell, RawRow
-from lutra_service.common.cells import FORMULA
 
 Kind = Literal["setting", "metric", "context", "bound", "own"]
 TOLD_BY = frozenset({"database", "engine", "received_at", "windows"})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lutra_models.catalog import LiveSettings, did_you_mean
+from lutra_models.errors import printable
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lutra_service.app.workloads.imports import exported
@@ -218,3 +219,33 @@ def _setting(column: str | SettingColumn) -> SettingColumn:
 
 def _metric(column: str | MetricColumn) -> MetricColumn:
     return MetricColumn(metric=column) if isinstance(column, str) else column
+
+
+@dataclass(frozen=True)
+class Fates:
+    """The names of settings, circumstances and metrics, by what is made of them; `ignored` is the reason, by column."""
+
+    learned: tuple[str, ...]
+    covariates: tuple[str, ...]
+    same: tuple[str, ...]
+    metrics: tuple[str, ...]
+    ignored: Mapping[str, str]
+
+    def lines(self) -> Iterator[str]:
+        told = {
+            "learned from": self.learned,
+            "covariates (they cannot move here: learned from, never proposed)": self.covariates,
+            "the same in every row (nothing to learn)": self.same,
+            "metrics": self.metrics,
+        }
+        yield from (f"{what}: {', '.join(names)}" for what, names in told.items() if names)
+        for why in dict.fromkeys(self.ignored.values()):
+            yield f"ignored, {why}: {', '.join(printable(t) for t, w in self.ignored.items() if w == why)}"
+
+    @property
+    def sentence(self) -> str:
+        """A summary, for the session."""
+        told = [f"settings learned from: {len(self.learned)}"]
+        told += [f"covariates: {', '.join(self.covariates)}"] if self.covariates else []
+        told += [f"the same in every row: {len(self.same)}"] if self.same else []
+        return "; ".join([*told, *([f"columns ignored: {len(self.ignored)}"] if self.ignored else [])])

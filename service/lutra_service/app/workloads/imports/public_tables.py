@@ -21,7 +21,7 @@ from pydantic import Field, ValidationError
 from lutra_service.app.access import audit
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.workloads import lessons
-from lutra_service.app.workloads.imports import csv_file
+from lutra_service.app.workloads.imports import row_files
 from lutra_service.app.workloads.imports.mapping import ColumnMapping, columns
 from lutra_service.app.workloads.imports.parse import observations
 from lutra_service.app.workloads.imports.raw import Broken, text_of
@@ -95,7 +95,7 @@ def _history(place: Path, table: Table) -> History:
     file = place / TABLES / table.file
     host = Host(int(parse_number(f"{table.name}: memory", table.memory, "B", True)), table.cores or UNKNOWN_CORES)
     live = unread_server(table.engine, table.catalog or table.engine_version, host)
-    rows, objective = csv_file.read(file), Objective(table.metric, table.goal)
+    rows, objective = row_files.read_csv(file), Objective(table.metric, table.goal)
     if not rows:
         raise Broken(f"{file}:1:1: there is no row")
     found = observations(rows, table, columns(table, rows, live, objective.metric), live, objective.metric)

@@ -28,8 +28,8 @@ from lutra_service.app.access.quota import verify_size
 from lutra_service.app.databases.registration import register
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.workloads import lessons
-from lutra_service.app.workloads.imports.column_fates import Fates
 from lutra_service.app.workloads.imports.exported import FACTS
+from lutra_service.app.workloads.imports.mapping import Fates
 from lutra_service.common.documents import Document
 from lutra_service.common.ids import new_id
 from lutra_service.common.limits import REPORT_BYTES

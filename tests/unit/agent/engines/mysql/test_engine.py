@@ -11,7 +11,7 @@ from lutra_agent.engines.mysql.engine import MYSQL, assembled
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.server.session import Session
 from lutra_agent.engines.mysql.sources.mysql import Persisted
-from lutra_agent.engines.mysql.telemetry.mysql import MysqlFigures
+from lutra_agent.engines.mysql.telemetry.figures import MysqlFigures
 from lutra_agent.errors import CollectionFailed
 from lutra_models.guardrails import GUARDS
 from lutra_models.server import Host

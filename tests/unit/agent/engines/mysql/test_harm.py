@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 from lutra_agent.engines.mysql.server.replica import channels
 from lutra_agent.engines.mysql.telemetry.collectors.counters import REPLICATION
-from lutra_agent.engines.mysql.telemetry.states.accounts import ACCOUNTS
-from lutra_agent.engines.mysql.telemetry.states.cluster import CLUSTER
-from lutra_agent.engines.mysql.telemetry.states.semi_sync import SEMI_SYNC
-from lutra_agent.engines.mysql.telemetry.states.sessions import WAITING_SESSIONS
-from lutra_agent.engines.mysql.telemetry.states.switches import SWITCHED_SETTINGS
+from lutra_agent.engines.mysql.telemetry.states import ACCOUNTS, CLUSTER, SEMI_SYNC, SWITCHED_SETTINGS, WAITING_SESSIONS
 from lutra_agent.engines.mysql.telemetry.telemetry import EVERY
 from lutra_agent.errors import CollectionFailed
 

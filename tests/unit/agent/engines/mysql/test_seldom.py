@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 from lutra_agent.engines.mysql.telemetry.collectors.base import AGAIN_S, EVERY_S, Collector
-from lutra_agent.engines.mysql.telemetry.states.certificate import CERTIFICATE
-from lutra_agent.engines.mysql.telemetry.states.tables import COUNTERS, ENGINES
-from lutra_agent.engines.mysql.telemetry.work.scans import SCANS
+from lutra_agent.engines.mysql.telemetry.states import AUTO_INCREMENT, CERTIFICATE, ENGINES
+from lutra_agent.engines.mysql.telemetry.work import SCANS
 from lutra_agent.errors import CollectionFailed
 
 from tests.support.fakes.mysql import FakeConnection
@@ -36,10 +35,10 @@ def test_where_the_account_sees_no_table_nothing_is_known_of_their_engines() -> 
 
 def test_a_look_that_the_server_cut_off_is_none_and_is_taken_again_an_hour_later() -> None:
     connection = FakeConnection({ASKED[0]: CUT})
-    assert told(COUNTERS, connection, 5.0) is None
+    assert told(AUTO_INCREMENT, connection, 5.0) is None
     connection.answers[ASKED[0]] = {"used_share": 0.98, "near_end": 1}
-    assert told(COUNTERS, connection, 5.0 + AGAIN_S - 1) is None
-    assert told(COUNTERS, connection, 5.0 + AGAIN_S) == {"used_share": 0.98, "near_end": 1.0}
+    assert told(AUTO_INCREMENT, connection, 5.0 + AGAIN_S - 1) is None
+    assert told(AUTO_INCREMENT, connection, 5.0 + AGAIN_S) == {"used_share": 0.98, "near_end": 1.0}
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -16,8 +16,8 @@ from lutra_agent.engines.postgresql.telemetry.ages.bins import (
     range_of,
 )
 from lutra_agent.engines.postgresql.telemetry.ages.distribution import Seen, masses, percentile, together
-from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
 from lutra_agent.engines.postgresql.telemetry.ages.sampler import Looks
+from lutra_agent.engines.postgresql.telemetry.telemetry import p99
 
 WINDOW_MS = 30_000.0
 LOOKS_PER_S = 16

@@ -7,7 +7,7 @@ from statistics import fmean, pstdev
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.postgresql.telemetry.latency import StatementDelta, StatementRow, deltas, estimate_p99_ms
+from lutra_agent.engines.postgresql.telemetry.statements import StatementDelta, StatementRow, deltas, estimate_p99_ms
 
 times = st.lists(st.floats(0.01, 1e4), min_size=1, max_size=50)
 statements = st.lists(

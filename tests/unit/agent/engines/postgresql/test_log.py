@@ -10,8 +10,7 @@ from typing import cast
 import pytest
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.telemetry.log.durations import Durations, Tally, p99
-from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
-from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
+from lutra_agent.engines.postgresql.telemetry.log.reader import Follower, LogReader
 from lutra_agent.engines.postgresql.telemetry.log.records import LONGEST_RECORD, Duration, Records, parser
 from lutra_agent.engines.postgresql.telemetry.log.settings import Logged, parse
 from lutra_agent.errors import CollectionFailed
@@ -306,7 +305,7 @@ def test_a_log_is_followed_from_its_end_across_rotation_and_truncation(tmp_path:
 
 
 def test_of_more_than_can_be_read_the_latest_whole_lines_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lutra_agent.engines.postgresql.telemetry.log.follow.MOST_BYTES", 10)
+    monkeypatch.setattr("lutra_agent.engines.postgresql.telemetry.log.reader.MOST_BYTES", 10)
     file = tmp_path / "a.log"
     file.touch()
     follower = Follower()

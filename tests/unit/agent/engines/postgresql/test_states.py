@@ -11,7 +11,7 @@ from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.telemetry import collect
 from lutra_agent.engines.postgresql.telemetry.collect import RIGHTS_S, Collect, Kept
 from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
-from lutra_agent.engines.postgresql.telemetry.room import room
+from lutra_agent.engines.postgresql.telemetry.telemetry import log_room
 
 from tests.support.fakes.clock import START
 
@@ -60,10 +60,10 @@ def test_without_the_right_nothing_is_asked_until_the_right_may_have_come() -> N
 
 
 def test_the_log_s_room_is_that_of_its_own_folder_or_else_of_the_data_s(tmp_path: Path) -> None:
-    beside = room(tmp_path)
+    beside = log_room(tmp_path)
     (tmp_path / "pg_wal").mkdir()
-    own = room(tmp_path)
+    own = log_room(tmp_path)
     assert beside is not None
     assert own is not None
     assert own.gauges["log_bytes"] == beside.gauges["log_bytes"] >= own.gauges["log_free_bytes"] >= 0
-    assert room(tmp_path / "nowhere") is None
+    assert log_room(tmp_path / "nowhere") is None

@@ -11,7 +11,7 @@ from lutra_agent.engines.redis.health import RedisHealth
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.engines.redis.server.session import PRODUCTS, Session
-from lutra_agent.engines.redis.telemetry import clients, process
+from lutra_agent.engines.redis.telemetry import clients
 from lutra_agent.engines.redis.telemetry.collectors import (
     FromCommands,
     FromWords,
@@ -20,7 +20,7 @@ from lutra_agent.engines.redis.telemetry.collectors import (
     since_snapshot_s,
 )
 from lutra_agent.engines.redis.telemetry.exposure import Exposure
-from lutra_agent.engines.redis.telemetry.telemetry import RedisTelemetry
+from lutra_agent.engines.redis.telemetry.telemetry import RedisTelemetry, of_process
 from lutra_agent.errors import CollectionFailed, LoginRefused
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -180,17 +180,17 @@ def test_the_kernel_tells_of_the_process_what_this_account_may_read(tmp_path: Pa
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     told = {"files": 1024, "overcommit": 1, "huge_pages": 1}
-    found = process.read(7, tmp_path)
+    found = of_process(7, tmp_path)
     assert found is not None
     assert found.gauges == told
     for folder, gone in (("/data", 0), ("/data (deleted)", 1)):
         (tmp_path / "proc/7/cwd").unlink(missing_ok=True)
         (tmp_path / "proc/7/cwd").symlink_to(folder)
-        found = process.read(7, tmp_path)
+        found = of_process(7, tmp_path)
         assert found is not None
         assert found.gauges == {**told, "folder_gone": gone}
-    assert process.read(None, tmp_path) is None
-    assert process.read(8, tmp_path / "nowhere") is None
+    assert of_process(None, tmp_path) is None
+    assert of_process(8, tmp_path / "nowhere") is None
 
 
 def test_a_server_whose_script_hangs_tells_its_version_and_role_and_that_it_is_busy() -> None:

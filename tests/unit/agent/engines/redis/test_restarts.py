@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lutra_agent.engines.redis.sources.persistence import why_lost
+from lutra_agent.engines.redis.sources.source import why_lost
 from lutra_agent.errors import ApplyRefused
 
 from tests.support.agent.directed import Directed

@@ -10,7 +10,7 @@ import pytest
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.engines.redis.server.session import PRODUCTS, Session, parsed
-from lutra_agent.engines.redis.telemetry import histogram, probe
+from lutra_agent.engines.redis.telemetry import probe, telemetry
 from lutra_agent.engines.redis.telemetry.telemetry import Counted, RedisTelemetry, _readings
 from lutra_agent.errors import ConfigError
 
@@ -70,16 +70,16 @@ def test_fewer_than_a_hundred_readings_have_no_p99() -> None:
 
 
 def test_the_servers_histogram_is_read_as_a_difference_of_all_its_commands() -> None:
-    old = histogram.read(["get", ["calls", 10, "histogram_usec", [1, 8, 2, 10]]])
-    new = histogram.read(
+    old = telemetry.histogram_in(["get", ["calls", 10, "histogram_usec", [1, 8, 2, 10]]])
+    new = telemetry.histogram_in(
         ["get", ["calls", 110, "histogram_usec", [1, 8, 2, 110]], "set", ["calls", 10, "histogram_usec", [16, 10]]]
     )
     assert new == {1.0: 8, 2.0: 102, 16.0: 10}
-    found = histogram.p99_ms(old, new)
+    found = telemetry.p99_ms(old, new)
     assert found is not None
     assert 0.002 < found <= 0.016
-    assert histogram.p99_ms(new, old) is None
-    assert histogram.read("nonsense") == histogram.read([1, 2, 3]) == {}
+    assert telemetry.p99_ms(new, old) is None
+    assert telemetry.histogram_in("nonsense") == telemetry.histogram_in([1, 2, 3]) == {}
 
 
 def share(**grew: int) -> float | None:

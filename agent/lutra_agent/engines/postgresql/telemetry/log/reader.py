@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from lutra_agent.engines.postgresql.server.connect import TAG, Connection
 from lutra_agent.engines.postgresql.telemetry.log import settings
 from lutra_agent.engines.postgresql.telemetry.log.durations import Durations, Tally
-from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
 from lutra_agent.engines.postgresql.telemetry.log.records import Records, parser
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.files.atomic import opened_regular, real
@@ -15,6 +15,8 @@ from lutra_agent.files.atomic import opened_regular, real
 QUERY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 FORMATS = ("jsonlog", "csvlog", "stderr")
 """The formats, the most reliable to parse first."""
+MOST_BYTES = 1 << 23
+"""The limit of one reading of a file; of more, the latest part is read."""
 
 
 class LogReader:
@@ -80,3 +82,55 @@ def _current_file(connection: Connection, data_dir: Path | None, named: Path | N
         if found is not None and data_dir is not None:
             return form, data_dir / found
     return None
+
+
+@dataclass
+class Place:
+    """The position at which reading continues: the file and the number of bytes."""
+
+    file: Path
+    offset: int
+
+
+class Follower:
+    """Begins at the end of the first file. A file that was replaced or truncated is read from its start."""
+
+    def __init__(self) -> None:
+        self._place: Place | None = None
+        self._identity: tuple[int, int] | None = None
+
+    def appended(self, file: Path) -> bytes:
+        """Raises OSError if the file cannot be read."""
+        place = self._place
+        if place is None:
+            self._place, self._identity = Place(file, file.stat().st_size), _identity(file)
+            with opened_regular(real(file)):
+                return b""
+        found = b""
+        if place.file != file:
+            found = self._tail(place, missing_ok=True)
+        elif _identity(file) != self._identity or file.stat().st_size < place.offset:
+            place = None
+        if place is None or place.file != file:
+            self._place, self._identity = Place(file, 0), _identity(file)
+            found += b"\n" if found and not found.endswith(b"\n") else b""
+        return found + self._tail(self._place or Place(file, 0))
+
+    def _tail(self, place: Place, missing_ok: bool = False) -> bytes:
+        try:
+            with opened_regular(real(place.file)) as opened:
+                size = opened.seek(0, 2)
+                start = max(place.offset, size - MOST_BYTES)
+                opened.seek(start)
+                content = opened.read(size - start) or b""
+        except FileNotFoundError:
+            if missing_ok:
+                return b""
+            raise
+        skipped, place.offset = start > place.offset, start + len(content)
+        return content.partition(b"\n")[2] if skipped else content
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_dev, found.st_ino

@@ -1,0 +1,88 @@
+"""Events on the database's own host: guards that fired, and an operator's rollbacks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lutra_models.errors import DecisionCode, Failure, Party
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.wire import HostRollback
+
+from lutra_service.app.access import audit
+from lutra_service.app.tuning.steps.facts import GuardFired, RolledBackOnHost
+from lutra_service.app.tuning.steps.session_steps import pause
+from lutra_service.db.schema.recommendation import Recommendation
+from lutra_service.db.schema.records import Event
+from lutra_service.db.schema.transitions import Declined
+from lutra_service.db.store import UnitOfWork
+
+ACTIVE = (State.APPLIED, State.CONFIRMED, State.REVERTED)
+
+
+def record_guard(unit: UnitOfWork, fact: GuardFired) -> None:
+    """Stored once, and reported to the operator.
+
+    An agent that died between two steps reports an event twice, under one id.
+    """
+    database, told = fact.database, fact.told
+    found = unit.recommendations.find(told.directive) if told.directive else None
+    recommendation = found if found is not None and found.database_id == database.id else None
+    open_session = unit.sessions.open_one(database.id)
+    session_id = recommendation.session_id if recommendation else open_session.id if open_session else None
+    id_ = unit.new_id("ev")
+    new = unit.events.add_once(
+        Event(
+            id=id_,
+            database_id=database.id,
+            session_id=session_id,
+            recommendation_id=recommendation.id if recommendation else None,
+            agent_event=told.id,
+            guard=told.guard,
+            at=told.at,
+            received_at=unit.now,
+            told=told.model_dump(mode="json"),
+        )
+    )
+    if new:
+        seen = {name: getattr(told, name) for name in ("metric", "value", "bound", "held_s", "message")}
+        audit.guard_fired(unit, database.id, id_, told.guard, seen, recommendation)
+
+
+def listed(
+    unit: UnitOfWork, database_id: str, limit: int, after: str | None, since: datetime | None = None
+) -> list[Event]:
+    """Newest first. Raises NotFound."""
+    unit.databases.get(database_id)
+    return unit.events.listed(database_id, limit, after, since)
+
+
+def record_host_rollback(unit: UnitOfWork, fact: RolledBackOnHost) -> None:
+    """It ends these changes, and appears in the session.
+
+    Each recommendation of which a setting was still active then is reverted, and remembered as declined.
+    """
+    database, told = fact.database, fact.told
+    names = ", ".join(told.settings) or "the differing settings are not known, as the database was down"
+    why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"
+    why = f"{why} ({told.reason})" if told.reason else why
+    failure = Failure(DecisionCode.ROLLED_BACK, why, Party.OPERATOR)
+    audit.rolled_back_on_host(unit, database.id, told.model_dump(mode="json"), why)
+    for row in unit.recommendations.in_states(database.id, ACTIVE):
+        taken_back = _taken_back(row, told)
+        if not taken_back:
+            continue
+        declined = Declined("rolled_back", told.reason, taken_back)
+        if row.state == State.REVERTED:  # its agent told so before
+            unit.recommendations.stay(row, audit.ON_HOST, why, declined=declined)
+        else:
+            unit.recommendations.step(row, State.REVERTED, audit.ON_HOST, why, failure=failure, declined=declined)
+    pause(unit, unit.sessions.open_one(database.id), f"{why}; continue with POST …/resume once that is settled")
+
+
+def _taken_back(row: Recommendation, told: HostRollback) -> set[str]:
+    """The settings of `row` that were as it had made them until then. What was reverted before says nothing."""
+    reported = row.outcome is not None and row.outcome.reverted_on_host
+    if row.state == State.REVERTED and not (reported and not (row.decision and row.decision.turned_down)):
+        return set()
+    made = {c["setting"]: c["after"] for c in row.changes}
+    return {n for n, was in told.settings.items() if n in made and made[n] == was.before}
