@@ -101,12 +101,13 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         assert second.pid != first.pid
         session = served.api.take("POST", f"/v1/databases/{database['id']}/sessions", SESSION)["id"]
         assert served.api.take("POST", f"/v1/databases/{database['id']}/recommendations")["state"] in ANSWERS
-        assert "stop it first" in run(remove, name, "--yes").output
-        served.api.take("POST", f"/v1/sessions/{session}/stop")
+        assert run(remove, name, answer="n\n").exit_code != 0
+        assert folder(home, name).path.exists()
         gone = done(remove, name, "--yes")
+        assert f"{session} is stopped" in gone
         assert "the account is dropped" in gone
         assert not second.is_running() or second.status() == psutil.STATUS_ZOMBIE
-        assert not folder(home, name).path.exists()
+        assert not (home / "lutra").exists()
         assert served.api.take("GET", f"/v1/databases/{database['id']}")["retired_at"] is not None
         assert "no agent of" in done(remove, name, "--yes")
         assert "lutra" not in accounts(server)

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,11 @@ class Folder:
         write_atomically(self.config, text.encode())
 
     def remove(self) -> None:
+        """With the folders above it that `lutra add` made, where nothing else is in them."""
         shutil.rmtree(self.path)
+        with suppress(OSError):
+            self.path.parent.rmdir()
+            self.path.parent.parent.rmdir()
 
 
 def _account(kept: Mapping[str, Any] | None) -> Account | None:
