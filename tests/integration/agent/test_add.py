@@ -83,6 +83,7 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         url = url_of(server)
         said = done(add, url, "--name", name, "--yes")
         assert f"lutra next {name}" in said
+        assert 'set mode = "reload_only" in' in said
         (database,) = served.api.take("GET", f"/v1/databases?name={name}")["items"]
         assert (database["agent"]["mode"], database["last_report_at"] is not None) == ("observe", True)
         config = load(folder(home, name).config)
@@ -198,8 +199,10 @@ def test_statements_that_somebody_else_executes_give_the_agent_its_account_later
         for statement in statements:
             server.sql(statement)
         before = process_of(home, "later")
-        done(add, url, "--name", "later")
-        assert load(folder(home, "later").config).database.user == "lutra"
+        file = folder(home, "later").config
+        file.write_text(file.read_text().replace('mode = "observe"', 'mode = "reload_only"'))
+        assert "the agent only observes" not in done(add, url, "--name", "later")
+        assert (load(file).database.user, load(file).agent.mode) == ("lutra", "reload_only")
         assert process_of(home, "later") != before
         assert "DROP ROLE" in done(remove, "later", "--yes")
 

@@ -140,8 +140,9 @@ def _literal(value: Any) -> str:
 
 def toml(document: Mapping[str, Mapping[str, Any]]) -> str:
     """Tables of texts, numbers and truth values."""
-    lines = ["# Written by `lutra add`, which starts the agent again after an edit of this file."]
-    for table, rows in document.items():
-        lines += ["", f"[{table}]"]
-        lines += [f"{key} = {_literal(value)}" for key, value in rows.items()]
-    return "\n".join(lines) + "\n"
+    head = "# Written by `lutra add`, which starts the agent again after an edit of this file.\n"
+    return "\n".join((head, *(table(name, rows) for name, rows in document.items())))
+
+
+def table(name: str, rows: Mapping[str, Any]) -> str:
+    return "\n".join((f"[{name}]", *(f"{key} = {_literal(value)}" for key, value in rows.items()))) + "\n"
