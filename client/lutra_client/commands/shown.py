@@ -182,7 +182,7 @@ def _became(found: RecommendationAnswer) -> Iterator[str]:
     told = {name: found[name] for name in ("waits", "failed", "error", "reason")}
     if _holds_its_reason(found["failure"]):
         told["reason"] = None
-    if told["failed"] == told["error"]:
+    if told["error"]:
         told["failed"] = None
     for name, said in told.items():
         if said:

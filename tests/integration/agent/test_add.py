@@ -211,6 +211,7 @@ def test_an_agent_elsewhere_enrols_itself_once(home: Path, served: Served, monke
     with scratch("redis") as server:
         url = url_of(server)
         said = done(add, url, "--name", "far", "--elsewhere")
+        assert "note: another host does not reach http://127.0.0.1" in said
         assert not folder(home, "far").path.exists()
         words = shlex.split(said.partition("lutra-agent enrol ")[2].partition("\n")[0])
         monkeypatch.delenv("LUTRA_TOKEN")

@@ -63,6 +63,11 @@ def add_elsewhere(wanted: Wanted, person: Person) -> None:
     person.tell("on the server's own host, within 15 minutes:")
     person.tell(f"  {shlex.join(('lutra-agent', 'enrol', told.config.url, token, given.address.shown))}")
     person.tell(f"then here: lutra next {name}")
+    if told.config.loopback:
+        person.tell(
+            f"note: another host does not reach {told.config.url}: use a service with TLS (`lutra serve`, then "
+            "`lutra login URL` here), or forward this port to that host"
+        )
 
 
 def enrol(url: str, token: str, wanted: Wanted, person: Person, clock: Clock) -> None:
