@@ -11,7 +11,7 @@ setup: $(STAMP)  ## build .venv from requirements.lock, every distribution insta
 $(STAMP):
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Lutra needs Python 3.11 or newer; python3 is $$(python3 -V)"; exit 1; }
 	@echo "Installing what Lutra needs into .venv: a minute or two, once"
-	@command -v uv >/dev/null || python3 -m uv --version >/dev/null 2>&1 || python3 -m pip install --quiet uv || python3 -m pip install --quiet --user --break-system-packages uv
+	@command -v uv >/dev/null || python3 -m uv --version >/dev/null 2>&1 || python3 -m pip install --quiet uv 2>/dev/null || python3 -m pip install --quiet --user --break-system-packages uv
 	@UV=$$(command -v uv || echo "python3 -m uv"); \
 	  $$UV venv --quiet --allow-existing --python python3 .venv && \
 	  $$UV pip sync --quiet --compile-bytecode --python $(PY) --require-hashes requirements.lock && \

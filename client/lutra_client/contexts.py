@@ -135,9 +135,14 @@ def _parsed(document: Mapping[str, Any], at: Path) -> Contexts:
 
 
 def _write(contexts: Contexts) -> None:
-    """In one step, and readable by this user alone."""
+    """In one step, and readable by this user alone. Without a context there is no file."""
     at = file()
     try:
+        if not contexts.saved:
+            at.unlink(missing_ok=True)
+            with suppress(OSError):
+                at.parent.rmdir()
+            return
         at.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, temporary = mkstemp(dir=at.parent, prefix=".contexts-")
         try:

@@ -22,6 +22,7 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ValidationI
 from lutra_agent.config.section import Section
 from lutra_agent.config.values import (
     Argv,
+    Bytes,
     OptionalPath,
     OptionalText,
     Url,
@@ -157,7 +158,8 @@ class AgentConfig(Section):
     with everything full at once. `durability`: settings that can lose committed data may move. `ranges` "catalogue": a
     new value lies in the catalogue's range; "server": anywhere in the server's own range. Outside a lab
     `changes_per_hour` are the most. Without `names` no name of a table, role, slot or host of the database's leaves the
-    agent.
+    agent. `memory` (bytes) and `cores` are a server's that is not known to run on this host; of one that runs here they
+    are read.
 
     Windows after a change are warm-up: `warmup_windows` of them, and for `restart_warmup_s` after a restart, which
     leaves the caches cold.
@@ -175,6 +177,8 @@ class AgentConfig(Section):
     ranges: Literal["catalogue", "server"] = "catalogue"
     changes_per_hour: Annotated[Whole, within(1, 3600)] = 60
     names: bool = True
+    memory: Annotated[Bytes, within(2**20, 2**50)] | None = None
+    cores: Annotated[float, within(0.01, 4096)] | None = None
 
     def warm_up(self, restarted: bool) -> int:
         """The number of windows after a change that are left out."""

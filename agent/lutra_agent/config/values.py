@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
+from lutra_models.catalog.units import parse_number
+from lutra_models.errors import InvalidConfiguration
 from pydantic import AfterValidator, BeforeValidator, Field
 
 Number = TypeVar("Number", int, float)
@@ -67,7 +69,16 @@ def _url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _bytes(value: object) -> object:
+    try:
+        return parse_number("memory", value, "B", integer=True) if isinstance(value, str) else value
+    except InvalidConfiguration as error:
+        raise ValueError(f"expected a size such as '2GB': {error}") from error
+
+
 Whole = Annotated[int, BeforeValidator(_whole)]
+Bytes = Annotated[int, BeforeValidator(_bytes)]
+"""Read from a text such as "2GB"."""
 Empty = BeforeValidator(lambda value: None if value == "" else value)
 """Empty text is the same as a missing key."""
 OptionalText = Annotated[str | None, Empty]

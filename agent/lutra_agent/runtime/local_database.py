@@ -24,6 +24,11 @@ from lutra_agent.state.maxima import OthersMemory, PeakConnections
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshots, stored_snapshots
 from lutra_agent.state.store import State
 
+ASSUMED = (
+    "the memory and the processors of this host count as the server's, and values that depend on them may be wrong: "
+    'write those of the server into [agent] of the agent\'s file, such as memory = "2GB" and cores = 2'
+)
+
 
 class LocalDatabase(SeenDatabase):
     """Includes the commands that control it, and the state folder with earlier observations."""
@@ -43,6 +48,8 @@ class LocalDatabase(SeenDatabase):
         self.state = state
         self.control = control
         self.changes = changes
+        self._assumed = False
+        """Whether this host's memory or processors count as those of a server that is not known to run here."""
         self._peak = PeakConnections(state)
         self._others = OthersMemory(state)
         self.rules = ServiceRules(state, config.guard)
@@ -53,7 +60,17 @@ class LocalDatabase(SeenDatabase):
         return replace(server, peak_connections=self._peak.with_seen(server.peak_connections))
 
     def _shared(self, host: Host) -> Host:
+        self._assumed = False
         return self._others.with_seen(host, self.clock.now())
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return (*super().problems, *((ASSUMED,) if self._assumed else ()))
+
+    def _elsewhere(self, host: Host) -> Host:
+        agent = self.config.agent
+        self._assumed = None in (agent.memory, agent.cores)
+        return Host(agent.memory or host.memory_bytes, agent.cores or host.cores)
 
     @property
     def has_last_known_good(self) -> bool:

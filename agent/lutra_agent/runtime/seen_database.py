@@ -95,12 +95,15 @@ class SeenDatabase:
         """With what others held there before, where that is kept."""
         return host
 
+    def _elsewhere(self, host: Host) -> Host:
+        """Of a server that is not known to run on this `host` no more than the bounds of memory and processors."""
+        return Host(host.memory_bytes, host.cores)
+
     def _host(self) -> Host:
-        """Of a server elsewhere no more than the bounds of memory and processors, which are this host's."""
         place = self.place()
         self.doubt = place.doubt
         found = self.probe.facts(place.process, place.folder)
-        return self._shared(found) if place.here else Host(found.memory_bytes, found.cores)
+        return self._shared(found) if place.here else self._elsewhere(found)
 
 
 def admits_nobody(

@@ -1,5 +1,5 @@
-"""The history of a database's settings: changes applied, confirmed and undone, with the person and the reason; and
-guards that fired.
+"""The history of a database's settings: changes applied, confirmed, undone and refused, with the person and the reason;
+and guards that fired.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lutra_client.commands.shown import WIDTH
 from lutra_client.commands.terminal import table
 from lutra_client.schemas import EventAnswer, RecommendationAnswer
 
-What = Literal["applied", "confirmed", "undone", "guard fired"]
+What = Literal["applied", "confirmed", "undone", "refused", "guard fired"]
 AGENT = "its agent"
 HEADER = ("WHEN (UTC)", "DATABASE", "WHAT", "CHANGE", "BY", "WHY")
 
@@ -75,6 +75,7 @@ def sentence(found: Happening, now: datetime) -> str:
         "applied": f"applied {found.change}, decided by {found.by}",
         "confirmed": f"confirmed {found.change}",
         "undone": f"{found.by} undid {found.change}",
+        "refused": f"{found.by} refused {found.change}",
         "guard fired": f"{found.by} fired, and there was no change to undo",
     }[found.what]
     return printable(f"{when} {did}" + (f": {found.why}" if found.why else ""))
@@ -84,9 +85,11 @@ def _of_recommendation(made: RecommendationAnswer, database: str) -> Iterator[Ha
     """Nothing of one that changed nothing, and of a rollback that was carried out: what it undid tells of that."""
     changes = made["changes"] or []
     carried_out = made["kind"] == "rollback" and made["state"] == "confirmed"
+    there = {c["setting"]: (c["before_text"], c["after_text"]) for c in changes}
+    if made["state"] == "refused" and made["ended_at"] is not None:
+        yield Happening(made["ended_at"], database, "refused", AGENT, made["error"] or "", there, made["id"])
     if made["applied_at"] is None or not changes or carried_out:
         return
-    there = {c["setting"]: (c["before_text"], c["after_text"]) for c in changes}
     back = {name: (after, before) for name, (before, after) in there.items()}
     yield Happening(made["applied_at"], database, "applied", made["decided_by_name"] or "-", "", there, made["id"])
     if made["confirmed_at"] is not None:

@@ -11,7 +11,20 @@ from lutra_models.errors import printable
 
 from lutra_client.client import Client
 from lutra_client.commands import shown
-from lutra_client.commands.terminal import AsJson, Database, asking, database_id, echo_table, minute, printed, span
+from lutra_client.commands.terminal import (
+    NONE,
+    AsJson,
+    Database,
+    Databases,
+    asking,
+    database_id,
+    echo_table,
+    headed,
+    minute,
+    named_databases,
+    printed,
+    span,
+)
 from lutra_client.schemas import PolicyPatch
 
 POLICY = tuple(get_type_hints(PolicyPatch))
@@ -19,10 +32,11 @@ POLICY = tuple(get_type_hints(PolicyPatch))
 
 @click.group()
 def databases() -> None:
-    """List, retire and delete databases.
+    """List, label, retire and delete databases.
 
     \b
     lutra databases list
+    lutra databases label caches cache-1 cache-2
     lutra databases retire shop
     """
 
@@ -56,6 +70,21 @@ def list_(client: Client, retired: bool, as_json: bool) -> None:
 
 
 @databases.command()
+@click.argument("label")
+@click.argument("names", nargs=-1, required=True, metavar="DATABASE …")
+@asking
+def label(client: Client, label: str, names: tuple[str, ...]) -> None:
+    """Set the LABEL of databases; `none` removes it.
+
+    Databases with the same label learn from each other. `policy`, `guardrails`, `windows` and `findings` take
+    `label:LABEL` in place of a database.
+    """
+    for id_ in [database_id(client, name) for name in names]:
+        made = client.databases.change(id_, label=None if label == NONE else label)
+        click.echo(printable(f"{made['name']}: {made['label'] or 'no label'}"))
+
+
+@databases.command()
 @Database
 @asking
 def retire(client: Client, database: str | None) -> None:
@@ -86,7 +115,7 @@ def delete(client: Client, database: str | None, yes: bool) -> None:
 
 
 @click.command()
-@Database
+@Databases
 @click.argument("parts", nargs=-1, metavar="[PART=VALUE …]")
 @AsJson
 @asking
@@ -98,17 +127,18 @@ def policy(client: Client, database: str | None, parts: tuple[str, ...], as_json
 
     \b
     lutra policy shop
-    lutra policy shop memory_fraction=0.6 restart=true
+    lutra policy label:caches memory_fraction=0.6 restart=true
     lutra policy shop 'pins={"work_mem": "16MB"}'
     """
-    of = database_id(client, database)
     changed: Any = dict(_part(word) for word in parts)
-    found = client.databases.change(of, policy=changed) if changed else client.databases.get(of)
-    if as_json:
-        printed(found["policy"])
-        return
-    rows = [(name, json.dumps(value)) for name, value in found["policy"].items()]
-    echo_table(("PART", "VALUE"), rows, "")
+    named = named_databases(client, database)
+    for name, of in named.items():
+        found = client.databases.change(of, policy=changed) if changed else client.databases.get(of)
+        headed(name, named, as_json)
+        if as_json:
+            printed(found["policy"])
+        else:
+            echo_table(("PART", "VALUE"), [(part, json.dumps(value)) for part, value in found["policy"].items()], "")
 
 
 def _part(word: str) -> tuple[str, Any]:

@@ -20,6 +20,8 @@ from lutra_client.errors import Forbidden, Problem, Unauthorized, Unreachable
 from lutra_client.schemas import DatabaseAnswer
 
 LARGEST_OFFSET = timedelta(seconds=30)
+EXACT = timedelta(seconds=2)
+"""The service tells its time in whole seconds, and the newest at most a second late."""
 LARGEST_AGE = timedelta(minutes=5)
 """An agent that is well reports at least this often."""
 
@@ -109,6 +111,8 @@ def _clocks(theirs: str | None, now: datetime) -> Check:
         return Check("clocks", "the service does not tell its time")
     offset = parsedate_to_datetime(theirs) - now
     told = f"the service's clock differs by {abs(offset.total_seconds()):.0f} s"
+    if abs(offset) <= EXACT:
+        return Check("clocks", "the service and this program have the same time")
     if abs(offset) <= LARGEST_OFFSET:
         return Check("clocks", told)
     return Check("clocks", told, "synchronise both clocks (`timedatectl set-ntp true`)")
@@ -132,7 +136,7 @@ def _scope(client: Client, context: Context) -> Check:
 
 def _agents(found: list[DatabaseAnswer], now: datetime) -> Iterator[Check]:
     if not found:
-        yield Check("agents", "no database is registered yet")
+        yield Check("agents", "no database is registered yet (`lutra add URL` adds one)")
     yield from (_agent(database, now) for database in found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,25 @@ from lutra_models.symptoms.listed import FAIL_ON
 
 from lutra_client.client import Client
 from lutra_client.commands import shown
-from lutra_client.commands.terminal import AsJson, Database, asking, database_id, printed, within
+from lutra_client.commands.terminal import (
+    AsJson,
+    Database,
+    Databases,
+    asking,
+    database_id,
+    echo_table,
+    named_databases,
+    printed,
+    within,
+)
+from lutra_client.errors import Conflict
 from lutra_client.moments import text
+
+NOTHING = {"start": None, "end": None, "windows": 0, "seconds": 0, "symptoms": [], "evaluated": 0, "not_judged": []}
+"""The document of a database of which nothing is known."""
+WORST = ("DATABASE", "KIND", "WORST FINDING", "WHAT")
+SENTENCE = 90
+"""The most characters of a finding's sentence in a line of several databases."""
 
 
 class NotJudged(click.ClickException):
@@ -26,7 +44,7 @@ class NotJudged(click.ClickException):
 
 
 @click.command()
-@Database
+@Databases
 @click.option(
     "--minutes",
     type=click.IntRange(1, 1440),
@@ -46,7 +64,11 @@ def findings(
 ) -> None:
     """List what is wrong, the most harmful first, since when, and what would cure it; accepted risks come last.
 
+    Of several databases, the worst finding of each is listed, the worst database first: without DATABASE all that the
+    token reaches, with `label:LABEL` those of a label.
+
     \b
+    lutra findings
     lutra findings shop
     lutra findings shop --fail-on danger --junit report.xml
 
@@ -56,7 +78,10 @@ def findings(
     """
     try:
         listed.fail_on(fail_on)
-        of = database_id(client, database)
+        named = _named(client, database)
+        if len(named) > 1 and not gone and junit is None:
+            sys.exit(_print_worst(client, named, minutes, as_json, fail_on))
+        of = next(iter(named.values())) if len(named) == 1 else database_id(client, None)
         status = _print_gone(client, of, as_json) if gone else _print(client, of, minutes, as_json, junit, fail_on)
     except (LutraError, ValueError, OSError, click.ClickException) as error:
         words = error.message if isinstance(error, click.ClickException) else printable(str(error))
@@ -125,6 +150,46 @@ def _print(client: Client, database: str, minutes: int, as_json: bool, junit: Pa
         junit.write_text(listed.junit(document, threshold), encoding="utf-8")
     click.echo(json.dumps(document, indent=1) if as_json else shown.findings(document))
     return listed.status(document, threshold)
+
+
+def _named(client: Client, database: str | None) -> dict[str, str]:
+    """Name → id of all that the token reaches if nothing is named."""
+    return named_databases(client, database) if database else {d["name"]: d["id"] for d in client.databases.list()}
+
+
+def _print_worst(client: Client, named: dict[str, str], minutes: int, as_json: bool, threshold: str) -> int:
+    """A line for each database. The exit status is the worst: a finding before what could not be judged."""
+    found = {name: _document(client, of, minutes) for name, of in named.items()}
+    if as_json:
+        for name, document in found.items():
+            click.echo(json.dumps({"database": name, **document}))
+    else:
+        order = sorted(found, key=lambda name: _harm(listed.worst(found[name])))
+        echo_table(WORST, [_worst_row(name, found[name]) for name in order], "")
+    statuses = {listed.status(document, threshold) for document in found.values()}
+    return next((s for s in (listed.FOUND, listed.NOT_JUDGED) if s in statuses), listed.CLEAN)
+
+
+def _document(client: Client, database: str, minutes: int) -> Any:
+    """Without windows for a database whose agent has not reported yet."""
+    try:
+        return text(client.databases.list_symptoms(database, minutes=minutes))
+    except Conflict:
+        return NOTHING
+
+
+def _harm(worst: Any) -> tuple[int, float]:
+    """The most harmful kind first, then the strongest; databases without a finding last."""
+    return (len(listed.ORDER), 0.0) if worst is None else (listed.ORDER.index(worst["kind"]), -worst["strength"])
+
+
+def _worst_row(name: str, document: Any) -> tuple[str, ...]:
+    worst = listed.worst(document)
+    if worst is None:
+        return name, "", "", "no finding" if document["windows"] else "nothing was measured"
+    others = sum(s["accepted"] is None and s["gone_at"] is None for s in document["symptoms"]) - 1
+    sentence = textwrap.shorten(worst["sentence"], SENTENCE, placeholder=" …")
+    return name, worst["kind"], worst["name"], f"{sentence} (and {others} more)" if others else sentence
 
 
 def _until(word: str) -> datetime:

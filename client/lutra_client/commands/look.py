@@ -67,7 +67,9 @@ def status(client: Client, database: str | None, since: timedelta, as_json: bool
 @AsJson
 @asking
 def history(client: Client, database: str | None, since: timedelta, as_json: bool) -> None:
-    """List the changes that were applied, confirmed and undone, newest first; without DATABASE, of every database."""
+    """List the changes that were applied, confirmed, undone and refused, newest first; without DATABASE, of every
+    database.
+    """
     known = {d["id"]: d["name"] for d in client.databases.list()}
     wanted = known if database is None else [database_id(client, database)]
     after = ago(datetime.now(UTC), since)
@@ -111,7 +113,7 @@ def _of_service(client: Client, as_json: bool) -> None:
     now = datetime.now(UTC)
     rows = [_row(d, client.sessions.list(d["id"], limit=1).first(), now) for d in found]
     echo_table(
-        ("DATABASE", "ENGINE", "AGENT", "LAST REPORT", "SESSION"), rows, "no database yet: `lutra databases --help`"
+        ("DATABASE", "ENGINE", "AGENT", "LAST REPORT", "SESSION"), rows, "no database yet: `lutra add URL` adds one"
     )
 
 

@@ -33,7 +33,7 @@ VERBS: dict[str, dict[str, Verb]] = {
     "Look": {
         "status": Verb("Show the service and its databases, or one database.", "look:status"),
         "findings": Verb("List what is wrong, and the cures.", "findings:findings"),
-        "history": Verb("List the changes that were applied, confirmed and undone.", "look:history"),
+        "history": Verb("List the changes that were applied, undone and refused.", "look:history"),
         "events": Verb("List the guards that fired.", "protection:events"),
         "watch": Verb("Follow a recommendation or a session until it ends.", "look:watch"),
         "check": Verb("Look at a server without a service, and list what is wrong.", brought_by="lutra-agent"),
@@ -58,7 +58,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "risks": Verb("Accept findings as risks, list and withdraw them.", "findings:risks"),
     },
     "Fleet": {
-        "databases": Verb("List, retire and delete databases.", "databases:databases"),
+        "databases": Verb("List, label, retire and delete databases.", "databases:databases"),
         "remove": Verb("Retire a database, and end its agent here.", brought_by="lutra-agent"),
         "policy": Verb("Show or change what may be tuned.", "databases:policy"),
         "guardrails": Verb("Show or change the limits that undo a change.", "protection:guardrails"),

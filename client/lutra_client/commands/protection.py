@@ -10,14 +10,26 @@ from lutra_models.errors import printable
 from lutra_models.maintenance import ago, duration
 
 from lutra_client.client import Client
-from lutra_client.commands.terminal import AsJson, Database, asking, database_id, echo_table, minute, printed, within
+from lutra_client.commands.terminal import (
+    NONE,
+    AsJson,
+    Database,
+    Databases,
+    asking,
+    database_id,
+    echo_table,
+    headed,
+    minute,
+    named_databases,
+    printed,
+    within,
+)
 
-NONE = "none"
 OFF = "off"
 
 
 @click.command()
-@Database
+@Databases
 @click.argument("limits", nargs=-1, metavar="[GUARD=LIMIT …]")
 @AsJson
 @asking
@@ -30,7 +42,13 @@ def guardrails(client: Client, database: str | None, limits: tuple[str, ...], as
     lutra guardrails shop
     lutra guardrails shop p99=1.5 qps=0.8:60s disk=off
     """
-    of = database_id(client, database)
+    named = named_databases(client, database)
+    for name, of in named.items():
+        headed(name, named, as_json)
+        _guardrails(client, of, limits, as_json)
+
+
+def _guardrails(client: Client, of: str, limits: tuple[str, ...], as_json: bool) -> None:
     found: Any = client.protection.get_guardrails(of)
     if limits:
         rails: dict[str, Any] = {name: dict(rail) for name, rail in found["guardrails"].items()}
@@ -56,7 +74,7 @@ def guardrails(client: Client, database: str | None, limits: tuple[str, ...], as
 
 
 @click.command()
-@Database
+@Databases
 @click.argument("wanted", nargs=-1, metavar="[WINDOW …]")
 @AsJson
 @asking
@@ -67,11 +85,18 @@ def windows(client: Client, database: str | None, wanted: tuple[str, ...], as_js
 
     \b
     lutra windows shop
-    lutra windows shop "sat,sun 02:00 90m Europe/Berlin"
+    lutra windows label:caches "sat,sun 02:00 90m Europe/Berlin"
     """
-    of = database_id(client, database)
-    if wanted:
-        made: Any = [] if wanted == (NONE,) else [_window(text) for text in wanted]
+    made: Any = [] if wanted == (NONE,) else [_window(text) for text in wanted]
+    named = named_databases(client, database)
+    for name, of in named.items():
+        headed(name, named, as_json)
+        _windows(client, of, made if wanted else None, as_json)
+
+
+def _windows(client: Client, of: str, made: Any, as_json: bool) -> None:
+    """`made` replaces all of its windows; None only shows them."""
+    if made is not None:
         found = client.protection.set_maintenance_windows(of, windows=made)
     else:
         found = client.protection.get_maintenance_windows(of)

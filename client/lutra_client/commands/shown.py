@@ -123,7 +123,7 @@ def _recommendation(found: RecommendationAnswer, now: Mapping[str, float]) -> It
     for warning in found["warnings"] or ():
         yield from _paragraph(f"warning: {warning}")
     for note in () if looked_at is None else looked_at["notes"]:
-        yield from _paragraph(f"note: {note}")
+        yield from _paragraph(f"note: {note.removeprefix('Note: ')}")
     yield from _became(found)
 
 
@@ -179,9 +179,13 @@ def _shares(curve: Sequence[ShareAnswer]) -> Iterator[str]:
 
 
 def _became(found: RecommendationAnswer) -> Iterator[str]:
-    for name in ("waits", "failed", "error", "reason"):
-        said = found[name]
-        if said and not (name == "reason" and _holds_its_reason(found["failure"])):
+    told = {name: found[name] for name in ("waits", "failed", "error", "reason")}
+    if _holds_its_reason(found["failure"]):
+        told["reason"] = None
+    if told["error"]:
+        told["failed"] = None
+    for name, said in told.items():
+        if said:
             yield from _paragraph(f"{name}: {said}")
     judgement = found["judgement"]
     if judgement is not None:

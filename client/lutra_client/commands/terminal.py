@@ -18,10 +18,15 @@ from lutra_client.client import Client
 from lutra_client.errors import Unreachable
 from lutra_client.moments import text
 
+NONE = "none"
+"""Removes what a verb sets."""
+LABEL = "label:"
+"""Before the label of the databases that are meant."""
 NEAR = 5
 """The most names in a message."""
 
 Database = click.argument("database", required=False)
+Databases = click.argument("database", required=False, metavar="[DATABASE|label:LABEL]")
 AsJson = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 
 
@@ -65,6 +70,27 @@ def database_id(client: Client, database: str | None, retired: bool = False) -> 
     kind = "retired database" if retired else "database"
     wanted = f"name a {kind}" if database is None else f"there is no {kind} {printable(database)!r}"
     raise click.ClickException(f"{wanted}: {_near(database or '', known)}")
+
+
+def named_databases(client: Client, word: str | None) -> dict[str, str]:
+    """Name → id of the databases that a person means: one, or with `label:NAME` all that have this label."""
+    if word is None or not word.startswith(LABEL):
+        of = database_id(client, word)
+        return {word or of: of}
+    label = word.removeprefix(LABEL)
+    found = {d["name"]: d["id"] for d in client.databases.list() if d["label"] == label}
+    if not found:
+        raise click.ClickException(
+            f"no database has the label {printable(label)!r}: `lutra databases label` sets it, `lutra databases list` "
+            "shows it"
+        )
+    return found
+
+
+def headed(name: str, named: Collection[str], as_json: bool) -> None:
+    """The name of a database above what is shown of it, where several are meant."""
+    if len(named) > 1 and not as_json:
+        click.echo(f"{printable(name)}:")
 
 
 def printed(answer: Any) -> None:

@@ -154,6 +154,12 @@ def status(document: Document, threshold: str) -> int:
     return NOT_JUDGED if unjudged or not document["windows"] else CLEAN
 
 
+def worst(document: Document) -> Document | None:
+    """The most harmful finding that shows now and that nobody accepted."""
+    shown = [s for s in document["symptoms"] if s["accepted"] is None and s["gone_at"] is None]
+    return min(shown, key=lambda s: (ORDER.index(s["kind"]), -s["strength"]), default=None)
+
+
 def _fails(symptom: Document, threshold: str) -> bool:
     now = symptom["accepted"] is None and symptom["gone_at"] is None
     return now and counts(symptom["kind"], symptom["strength"], threshold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,6 +74,18 @@ class Local:
     @property
     def database_url(self) -> str:
         return f"sqlite:///{self.folder / STORE}"
+
+    def agents(self) -> list[str]:
+        """The databases that `lutra add` set up on this machine."""
+        added = self.folder / "databases"
+        return sorted(path.name for path in added.iterdir()) if added.is_dir() else []
+
+    def delete(self) -> None:
+        """The folder and the unit of a service that has ended."""
+        shutil.rmtree(self.folder)
+        if _unit_file().exists():
+            _unit_file().unlink()
+            _systemctl("daemon-reload")
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -182,8 +195,7 @@ class Local:
         return self.folder / "service.json"
 
     def _write_unit(self, arguments: list[str], environment: dict[str, str]) -> None:
-        base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-        at = Path(base) / "systemd" / "user" / UNIT
+        at = _unit_file()
         lines = [
             "[Unit]",
             "Description=Lutra's service, started by `lutra up`",
@@ -205,6 +217,11 @@ class Local:
             raise Unusable(
                 f"{at} cannot be written: {error.strerror}; set XDG_CONFIG_HOME to a folder of yours"
             ) from error
+
+
+def _unit_file() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "systemd" / "user" / UNIT
 
 
 def has_user_systemd() -> bool:

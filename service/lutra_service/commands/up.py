@@ -17,6 +17,7 @@ from lutra_models.errors import printable
 
 from lutra_service.commands.local import HOST, Local, Record, Unusable, answer
 from lutra_service.commands.verbs import Verb
+from lutra_service.common.settings import own_folder
 
 if TYPE_CHECKING:
     from lutra_service.common.settings import Settings
@@ -61,20 +62,32 @@ def up(port: int | None) -> None:
 
 
 @click.command(cls=Verb)
-def down() -> None:
-    """Stop the service that `lutra up` started. Its data are kept."""
+@click.option("--delete", is_flag=True, help="Delete its data, its log and its token too, after a yes.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def down(delete: bool, yes: bool) -> None:
+    """Stop the service that `lutra up` started. Its data are kept.
+
+    The agents of `lutra add` run on, and keep their reports for the next `lutra up`. `lutra remove` ends an agent; when
+    all are removed, `--delete` leaves nothing of the service on this machine.
+    """
+    if not own_folder().is_dir():
+        click.echo("no service of `lutra up` is on this machine")
+        return
     try:
         local = Local.of_user()
+        if delete:
+            _require_deletable(local, yes)
         with local.held():
-            running = local.running()
-            if running is None:
-                click.echo(f"no service of `lutra up` is running{_ended(local.record())}")
+            ended = _stop(local)
+            if delete:
+                _delete(local)
                 return
-            with alive(f"waiting until the service (process {running.pid}) has ended"):
-                local.stop(running, PATIENCE_S)
-    except Unusable as error:
+    except (Unusable, contexts.UnusableContexts) as error:
         raise click.ClickException(printable_lines(str(error))) from error
-    click.echo("the service has ended; `lutra up` starts it again, with the same data")
+    if ended:
+        click.echo("its data are kept: `lutra up` starts it again with them, and `lutra down --delete` deletes them")
+    if agents := local.agents():
+        click.echo(f"agents run on: {printable(', '.join(agents))}; `lutra remove NAME` ends one")
 
 
 @click.command(cls=Verb)
@@ -106,6 +119,34 @@ def admin_token(name: str) -> None:
 
 def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.splitlines()))
+
+
+def _require_deletable(local: Local, yes: bool) -> None:
+    """Raises Unusable while databases are set up here, and Abort without a yes."""
+    if agents := local.agents():
+        raise Unusable(f"still set up here: {', '.join(agents)}; `lutra remove NAME` removes each, then repeat this")
+    if not yes:
+        click.confirm(f"Delete {local.folder}, with everything that the service has measured?", abort=True)
+
+
+def _stop(local: Local) -> bool:
+    """Whether it ran."""
+    running = local.running()
+    if running is None:
+        click.echo(f"no service of `lutra up` is running{_ended(local.record())}")
+        return False
+    with alive(f"waiting until the service (process {running.pid}) has ended"):
+        local.stop(running, PATIENCE_S)
+    click.echo("the service has ended")
+    return True
+
+
+def _delete(local: Local) -> None:
+    record, known = local.record(), contexts.load().saved.get(CONTEXT)
+    if record is not None and known is not None and known.url == record.url:
+        contexts.forget(CONTEXT)
+    local.delete()
+    click.echo(f"{local.folder} is deleted")
 
 
 def _require_same(running: Record, port: int | None) -> None:

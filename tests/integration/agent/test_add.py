@@ -83,6 +83,7 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         url = url_of(server)
         said = done(add, url, "--name", name, "--yes")
         assert f"lutra next {name}" in said
+        assert 'set mode = "reload_only" in' in said
         (database,) = served.api.take("GET", f"/v1/databases?name={name}")["items"]
         assert (database["agent"]["mode"], database["last_report_at"] is not None) == ("observe", True)
         config = load(folder(home, name).config)
@@ -101,12 +102,13 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         assert second.pid != first.pid
         session = served.api.take("POST", f"/v1/databases/{database['id']}/sessions", SESSION)["id"]
         assert served.api.take("POST", f"/v1/databases/{database['id']}/recommendations")["state"] in ANSWERS
-        assert "stop it first" in run(remove, name, "--yes").output
-        served.api.take("POST", f"/v1/sessions/{session}/stop")
+        assert run(remove, name, answer="n\n").exit_code != 0
+        assert folder(home, name).path.exists()
         gone = done(remove, name, "--yes")
+        assert f"{session} is stopped" in gone
         assert "the account is dropped" in gone
         assert not second.is_running() or second.status() == psutil.STATUS_ZOMBIE
-        assert not folder(home, name).path.exists()
+        assert not (home / "lutra").exists()
         assert served.api.take("GET", f"/v1/databases/{database['id']}")["retired_at"] is not None
         assert "no agent of" in done(remove, name, "--yes")
         assert "lutra" not in accounts(server)
@@ -197,8 +199,10 @@ def test_statements_that_somebody_else_executes_give_the_agent_its_account_later
         for statement in statements:
             server.sql(statement)
         before = process_of(home, "later")
-        done(add, url, "--name", "later")
-        assert load(folder(home, "later").config).database.user == "lutra"
+        file = folder(home, "later").config
+        file.write_text(file.read_text().replace('mode = "observe"', 'mode = "reload_only"'))
+        assert "the agent only observes" not in done(add, url, "--name", "later")
+        assert (load(file).database.user, load(file).agent.mode) == ("lutra", "reload_only")
         assert process_of(home, "later") != before
         assert "DROP ROLE" in done(remove, "later", "--yes")
 
@@ -207,6 +211,7 @@ def test_an_agent_elsewhere_enrols_itself_once(home: Path, served: Served, monke
     with scratch("redis") as server:
         url = url_of(server)
         said = done(add, url, "--name", "far", "--elsewhere")
+        assert "note: another host does not reach http://127.0.0.1" in said
         assert not folder(home, "far").path.exists()
         words = shlex.split(said.partition("lutra-agent enrol ")[2].partition("\n")[0])
         monkeypatch.delenv("LUTRA_TOKEN")

@@ -94,6 +94,19 @@ def test_status_begins_with_what_happened_and_changes_lists_it(
     assert "90d, 12h, 30m or 45s" in run("history", "--since", "a week").output
 
 
+def test_status_says_what_the_agent_refused_and_why(shop: Live, advice: Advice) -> None:
+    shop.open()
+    id_ = advice("next").split()[0]
+    advice("approve", id_)
+    why = "the agent may not change this: work_mem. GRANT ALTER SYSTEM ON PARAMETER work_mem TO lutra;"
+    refusal = shop.agent.outcome(shop.agent.next_directive(), "refused", code="insufficient_privilege", message=why)
+    shop.agent.send(shop.agent.report(outcomes=[refusal]))
+    assert f"its agent refused work_mem 4MB → 8MB, jit on → off: insufficient_privilege: {why}" in advice(
+        "status", "shop"
+    )
+    assert advice("show", id_).count(why) == 1
+
+
 def test_status_names_what_is_in_the_file_and_not_active(shop: Live, advice: Advice) -> None:
     agent = shop.agent
     agent.settings["work_mem"] = replace(agent.settings["work_mem"], persisted="24MB")

@@ -66,6 +66,36 @@ def test_maintenance_windows_are_replaced_and_removed(shop: Live, advice: Advice
     assert "nothing is restarted" in advice("windows", "shop", "none")
 
 
+def test_one_command_sets_what_all_databases_of_a_label_share(shop: Live, advice: Advice, run: Run) -> None:
+    shop.service.database("bakery")
+    shop.service.database("till")
+    assert "no database has the label 'stores'" in run("policy", "label:stores").output
+    assert advice("databases", "label", "stores", "shop", "bakery") == "shop: stores bakery: stores"
+    told = advice("policy", "label:stores", "past=none")
+    assert told.startswith("shop: PART VALUE")
+    assert told.count('past "none"') == 2
+    assert advice("windows", "label:stores", "mon 03:00 1h").count("mon 03:00 60m UTC") == 2
+    assert advice("guardrails", "label:stores", "p99=1.5").count("p99 1.5 30 s on service") == 2
+    assert "nothing is restarted" in advice("windows", "till")
+    assert advice("databases", "label", "none", "bakery") == "bakery: no label"
+    assert advice("policy", "label:stores").startswith("PART VALUE")
+
+
+def test_of_several_databases_the_worst_comes_first(shop: Live, advice: Advice, run: Run) -> None:
+    shop.service.database("bakery")
+    spilling = {"database.temp_files_per_s": 2.0, "database.temp_bytes_per_s": 1.6e7}
+    for _ in range(2):
+        shop.agent.send(shop.agent.report(**shop.agent.window(**spilling)))
+    found = run("findings", "--fail-on", "fault")
+    assert found.exit_code == 1
+    head, first, last = found.output.splitlines()
+    assert head.split() == ["DATABASE", "KIND", "WORST", "FINDING", "WHAT"]
+    assert first.split()[:3] == ["shop", "fault", "sorts_spill"]
+    assert last.split() == ["bakery", "-", "-", "nothing", "was", "measured"]
+    documents = [json.loads(line) for line in run("findings", "--json").output.splitlines()]
+    assert {d["database"]: d["windows"] > 0 for d in documents} == {"shop": True, "bakery": False}
+
+
 def test_guards_that_fired_are_listed(shop: Live, advice: Advice) -> None:
     assert advice("events", "shop") == "no guard has fired in this time"
     shop.agent.send(shop.agent.report(events=[guard_event(shop.agent)]))

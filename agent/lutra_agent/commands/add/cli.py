@@ -83,7 +83,8 @@ def add(url: str, name: str | None, yes: bool, printing: bool, elsewhere: bool) 
 def remove(name: str, yes: bool) -> None:
     """Remove the database NAME: retire it, end its agent here, and delete the agent's folder.
 
-    The account that `lutra add` made is dropped after a yes. The service keeps the measurements.
+    An open session is stopped, and the account that `lutra add` made is dropped, each after a yes. The service keeps
+    the measurements.
     """
     from lutra_agent.commands.add.remove import remove as removed
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,11 @@ class Folder:
         write_atomically(self.config, text.encode())
 
     def remove(self) -> None:
+        """With the folders above it that `lutra add` made, where nothing else is in them."""
         shutil.rmtree(self.path)
+        with suppress(OSError):
+            self.path.parent.rmdir()
+            self.path.parent.parent.rmdir()
 
 
 def _account(kept: Mapping[str, Any] | None) -> Account | None:
@@ -135,8 +140,9 @@ def _literal(value: Any) -> str:
 
 def toml(document: Mapping[str, Mapping[str, Any]]) -> str:
     """Tables of texts, numbers and truth values."""
-    lines = ["# Written by `lutra add`, which starts the agent again after an edit of this file."]
-    for table, rows in document.items():
-        lines += ["", f"[{table}]"]
-        lines += [f"{key} = {_literal(value)}" for key, value in rows.items()]
-    return "\n".join(lines) + "\n"
+    head = "# Written by `lutra add`, which starts the agent again after an edit of this file.\n"
+    return "\n".join((head, *(table(name, rows) for name, rows in document.items())))
+
+
+def table(name: str, rows: Mapping[str, Any]) -> str:
+    return "\n".join((f"[{name}]", *(f"{key} = {_literal(value)}" for key, value in rows.items()))) + "\n"

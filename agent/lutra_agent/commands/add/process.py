@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from lutra_agent import __version__
 from lutra_agent.commands.add.folder import Folder
 from lutra_agent.config.types import TOKEN_VARIABLE
 from lutra_agent.engines.families import password_variables
@@ -58,8 +59,9 @@ def running(folder: Folder) -> psutil.Process | None:
 
 
 def is_outdated(folder: Folder) -> bool:
-    """Whether the agent's file was edited since an agent was started with it."""
-    return (read_json(folder.process) or {}).get("config") != _version(folder)
+    """Whether the agent's file was edited, or another version installed, since the agent was started."""
+    kept = read_json(folder.process) or {}
+    return (kept.get("config"), kept.get("version")) != (_version(folder), __version__)
 
 
 def start(folder: Folder, variables: Mapping[str, str]) -> None:
@@ -67,7 +69,7 @@ def start(folder: Folder, variables: Mapping[str, str]) -> None:
     command = [sys.executable, "-m", "lutra_agent", "run", "--config", str(folder.config)]
     if _has_systemd():
         _start_unit(folder, command, variables)
-        write_json(folder.process, {"config": _version(folder)})
+        write_json(folder.process, {"config": _version(folder), "version": __version__})
         return
     secret = {TOKEN_VARIABLE, "LUTRA_TOKEN", *password_variables()}
     environment = {name: value for name, value in os.environ.items() if name not in secret}
@@ -82,7 +84,8 @@ def start(folder: Folder, variables: Mapping[str, str]) -> None:
             start_new_session=True,
         )
     since = psutil.Process(started.pid).create_time()
-    write_json(folder.process, {"pid": started.pid, "started": since, "config": _version(folder)})
+    kept = {"pid": started.pid, "started": since, "config": _version(folder), "version": __version__}
+    write_json(folder.process, kept)
 
 
 def stop(folder: Folder) -> bool:

@@ -39,10 +39,22 @@ def _retire(told: Service, name: str, added: Added | None, person: Person) -> No
         return
     if added is not None and known["id"] != added.service.get("database", known["id"]):
         raise ConfigError(f"the service in use is not the one of {name}, which is {added.service['url']}: choose that")
+    _stop_session(told, known["id"], person)
     told.retire(known["id"])
     if added is not None and added.token_id:
         told.revoke(known["id"], added.token_id)
     person.tell(f"{name} is retired: the service keeps its measurements")
+
+
+def _stop_session(told: Service, database: str, person: Person) -> None:
+    """Raises ConfigError if the person keeps it."""
+    session = told.open_session(database)
+    if session is None:
+        return
+    if not person.agrees(f"Stop the open session {session}?"):
+        raise ConfigError(f"{session} stays open: nothing was removed")
+    told.stop_session(session)
+    person.tell(f"{session} is stopped")
 
 
 def _drop(added: Added, person: Person) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from lutra_agent.clock import Clock
 from lutra_agent.commands.add import process
 from lutra_agent.commands.add.account import Given, Person, adopted, with_account
-from lutra_agent.commands.add.folder import Added, Folder, folder_of, folders, toml
+from lutra_agent.commands.add.folder import Added, Folder, folder_of, folders, table, toml
 from lutra_agent.commands.add.service import Document, Service, known_as, registered, service, service_in_use
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.look.reach import Reached, address, reach
@@ -63,6 +63,11 @@ def add_elsewhere(wanted: Wanted, person: Person) -> None:
     person.tell("on the server's own host, within 15 minutes:")
     person.tell(f"  {shlex.join(('lutra-agent', 'enrol', told.config.url, token, given.address.shown))}")
     person.tell(f"then here: lutra next {name}")
+    if told.config.loopback:
+        person.tell(
+            f"note: another host does not reach {told.config.url}: use a service with TLS (`lutra serve`, then "
+            "`lutra login URL` here), or forward this port to that host"
+        )
 
 
 def enrol(url: str, token: str, wanted: Wanted, person: Person, clock: Clock) -> None:
@@ -158,7 +163,7 @@ def _complete(
     folder.write(known)
     if not known.service:
         known = _registered(told, folder, known, given.reached.family.name)
-    if known.account != added.account or not folder.config.exists():
+    if not folder.config.exists():
         folder.write_config(_text(given, folder, known))
     before = told.database(known.service["database"])["last_report_at"]
     if _started(folder, variables, person):
@@ -167,17 +172,28 @@ def _complete(
 
 
 def _accounted(given: Given, folder: Folder, added: Added, person: Person) -> Added:
-    """With the account of the agent. A file that somebody edited keeps the account that it has."""
+    """With the account of the agent. A file whose `[database]` somebody edited keeps the account that it has."""
     if added.account is None:
         return with_account(given, folder, added, person)
-    edited = folder.config.exists() and folder.config.read_text() != _text(given, folder, added)
-    if added.offered is not None and edited:
+    if added.offered is None or not folder.config.exists():
+        return adopted(given, folder, added)
+    text, before = folder.config.read_text(), _section(given, folder, added)
+    if before not in text:
         person.tell(
-            f"note: {folder.config} was edited: write the account {added.offered.section['user']!r} into it yourself, "
-            f"with the password in {folder.offered}"
+            f"note: [database] in {folder.config} was edited: write the account {added.offered.section['user']!r} into "
+            f"it yourself, with the password in {folder.offered}"
         )
         return added
-    return adopted(given, folder, added)
+    known = adopted(given, folder, added)
+    if known != added:
+        folder.write_config(text.replace(before, _section(given, folder, known)))
+    return known
+
+
+def _section(given: Given, folder: Folder, added: Added) -> str:
+    """`[database]` as `lutra add` writes it, as a part of the file."""
+    account = {} if added.account is None else added.account.section
+    return table("database", given.section(account, folder.password))
 
 
 def _text(given: Given, folder: Folder, added: Added) -> str:
@@ -219,6 +235,13 @@ def _tell_next(folder: Folder, added: Added, database: Document, person: Person)
     person.tell(f"{folder.name} reports: {database['engine']} {database['engine_version']}, {database['role']}")
     if added.offered is not None:
         person.tell("the agent uses the account of the URL; once the statements are executed, run this command again")
+    agent = database["agent"] or {}
+    for problem in agent.get("problems", ()):
+        person.tell(f"note: {problem}")
     person.tell(f"  lutra next {folder.name}      the next proposal, or what it waits for")
     person.tell(f"  lutra findings {folder.name}  what is wrong with the server, and what would cure it")
-    person.tell(f"the agent only observes; {folder.config} says what more it may do (agent.mode)")
+    if agent.get("mode") == "observe":
+        person.tell(
+            f'the agent only observes: to let it make the changes that you approve, set mode = "reload_only" in '
+            f"{folder.config}, and run this command again"
+        )

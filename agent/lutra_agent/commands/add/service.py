@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from lutra_models.lifecycle import OPEN_SESSIONS
+
 from lutra_agent.config.section import read
 from lutra_agent.config.types import ServiceConfig
 from lutra_agent.errors import ConfigError
@@ -75,6 +77,14 @@ class Service:
 
     def enrol(self) -> Document:
         return self._ask("POST", "/v1/enrolments")
+
+    def open_session(self, database: str) -> str | None:
+        """The id of the database's open session; a database has at most one, its newest."""
+        newest = self._transport.get(f"/v1/databases/{database}/sessions?limit=1")["items"]
+        return next((str(session["id"]) for session in newest if session["state"] in OPEN_SESSIONS), None)
+
+    def stop_session(self, session: str) -> None:
+        self._ask("POST", f"/v1/sessions/{session}/stop")
 
     def retire(self, database: str) -> None:
         self._ask("PUT", f"/v1/databases/{database}/retired")

@@ -105,6 +105,16 @@ def test_an_agent_that_cannot_start_leaves_its_reason_in_the_log() -> None:
     assert process.is_outdated(folder)
 
 
+def test_an_agent_of_another_version_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_of("shop")
+    folder.write(Added("redis://h"))
+    folder.write_config("no toml")
+    process.start(folder, {})
+    monkeypatch.setattr(process, "__version__", "9.9")
+    assert process.is_outdated(folder)
+    until(lambda: process.running(folder) is None)
+
+
 def test_where_the_user_has_a_systemd_the_agent_is_a_unit_of_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs, calls = home / "bin", home / "calls"
     programs.mkdir()

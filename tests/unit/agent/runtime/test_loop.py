@@ -8,8 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from lutra_agent.runtime.local_database import ASSUMED
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, active_in, stored_snapshots
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
+from lutra_models.server import Host
 from lutra_models.wire import Directive, Rules
 
 from tests.support.agent.loops import Bench, bench
@@ -43,7 +45,17 @@ def test_nothing_of_this_host_is_told_of_a_server_that_is_not_known_to_run_here(
     told = [r.metrics for r in watching.line.reports if r.window]
     assert len(told) == 2
     assert not [name for metrics in told for name in metrics if name.startswith(("host.", "memory_", "disk_"))]
+    assert watching.database.problems == ("it runs elsewhere", ASSUMED)
+
+
+def test_the_hardware_of_a_server_elsewhere_is_that_of_the_agents_file(watching: Bench) -> None:
+    config = watching.database.config
+    watching.database.config = replace(config, agent=replace(config.agent, memory=2**29, cores=2.0))
+    watching.engine.here = False
+    assert watching.database.read_server().host == Host(2**29, 2.0)
     assert watching.database.problems == ("it runs elsewhere",)
+    watching.engine.here = True
+    assert watching.database.read_server().host.memory_bytes != 2**29
 
 
 def test_settings_travel_when_they_change_or_are_asked_for(watching: Bench) -> None:

@@ -115,6 +115,20 @@ def test_one_command_starts_a_service_that_the_program_finds_and_another_ends_it
     assert "start it (`lutra up` on this machine)" in run("status", status=1).output
 
 
+def test_nothing_is_left_of_a_service_that_is_deleted(tmp_path: Path, run: Run) -> None:
+    run("up", "--port", str(free_port()))
+    agent = tmp_path / "data" / "lutra" / "databases" / "shop"
+    agent.mkdir(parents=True)
+    assert "agents run on: shop; `lutra remove NAME` ends one" in run("down").output
+    assert "still set up here: shop" in run("down", "--delete", "--yes", status=1).output
+    agent.rmdir()
+    assert CliRunner().invoke(main, ["down", "--delete"], input="n\n").exit_code == 1
+    assert (tmp_path / "data" / "lutra" / "lutra.db").exists()
+    run("down", "--delete", "--yes")
+    assert "no service of `lutra up` is on this machine" in run("down", "--delete").output
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == [Path("config"), Path("data")]
+
+
 def test_a_systemd_of_the_user_runs_it_where_there_is_one(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,12 +143,16 @@ def test_a_systemd_of_the_user_runs_it_where_there_is_one(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert "the service runs at" in run("up", "--port", str(free_port())).output
     assert "the service runs already" in run("up").output
-    assert "the service has ended" in run("down").output
+    unit = tmp_path / "config" / "systemd" / "user" / "lutra.service"
+    assert unit.exists()
+    assert "the service has ended" in run("down", "--delete", "--yes").output
+    assert not unit.exists()
     asked = (programs / "asked").read_text().split("\n")
     assert [word for word in asked if word.startswith(("start", "stop", "daemon"))] == [
         "daemon-reload",
         "start lutra.service",
         "stop lutra.service",
+        "daemon-reload",
     ]
 
 
@@ -154,7 +172,7 @@ def test_a_folder_that_cannot_be_made_is_named_with_the_way_out(
     (tmp_path / "file").write_text("")
     with monkeypatch.context() as patched:
         patched.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-        for verb in ("up", "down", "logs"):
+        for verb in ("up", "logs"):
             told = run(verb, status=1).output
             assert f"the folder {tmp_path}/file/lutra cannot be used" in told
             assert "set XDG_DATA_HOME to a folder of yours" in told

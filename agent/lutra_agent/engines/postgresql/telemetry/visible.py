@@ -30,6 +30,9 @@ SMALL, ELSEWHERE_BYTES = 0.5, 64 << 20
 """The share of the server's data, and the size of other databases, below which the agent's database is the important
 one.
 """
+LOADED = "SELECT 1 FROM pg_settings WHERE name = 'pg_stat_statements.track'"
+"""Any account sees the settings of a library that the server has loaded."""
+CREATE = "CREATE EXTENSION pg_stat_statements; in the agent's database"
 AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
 
 
@@ -100,11 +103,10 @@ def _statements(connection: Connection, view: StatementsView | None) -> Visible:
         return Visible("pg_stat_statements", True, detail, p99="estimated from pg_stat_statements")
     if not connection.rows(AVAILABLE):
         return Visible("pg_stat_statements", False, "not installed on this server: no qps and no estimated p99")
-    remedy = (
-        "add pg_stat_statements to shared_preload_libraries, restart, and "
-        "CREATE EXTENSION pg_stat_statements; in the agent's database"
-    )
-    return Visible("pg_stat_statements", False, "not loaded or not created: no qps and no estimated p99", remedy)
+    if connection.rows(LOADED):
+        return Visible("pg_stat_statements", False, "not created: no qps and no estimated p99", CREATE)
+    remedy = f"add pg_stat_statements to shared_preload_libraries, restart, and {CREATE}"
+    return Visible("pg_stat_statements", False, "not loaded: no qps and no estimated p99", remedy)
 
 
 def _pooler(connection: Connection) -> Iterator[Visible]:
