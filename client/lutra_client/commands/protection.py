@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import printable
 from lutra_models.maintenance import ago, duration
 
-from lutra_client.client import Client
 from lutra_client.commands.terminal import AsJson, Database, asking, database_id, echo_table, minute, printed, within
+
+if TYPE_CHECKING:
+    from lutra_client.client import Client
 
 NONE = "none"
 OFF = "off"

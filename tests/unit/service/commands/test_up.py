@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
@@ -95,7 +96,9 @@ def test_one_command_starts_a_service_that_the_program_finds_and_another_ends_it
     assert f"at http://127.0.0.1:{port} (context local)" in status
     assert "shop" in status
     assert '"path": "/v1/databases"' in run("logs").output
-    assert '"id"' in run("models", "list", "--json").output, "the service's own verbs find its store as well"
+    (shipped,) = map(json.loads, run("models", "list", "--json").output.splitlines())
+    assert set(shipped) == {"id", "name", "state", "shadow", "suite", "faults", "serves", "missing"}
+    assert shipped["serves"], "the service's own verbs find its store as well"
 
     other = run("up", "--port", str(port + 1), status=1).output
     assert f"run `lutra down`, then `lutra up --port {port + 1}`" in other
