@@ -301,9 +301,12 @@ def dialling(config_file: Path, quiet: bool = False) -> Config:
 
 
 def configured(config_file: Path, quiet: bool = False) -> Config:
+    from lutra_models.log_file import LogHandler
+
+    from lutra_agent.commands.add.folder import LOG
     from lutra_agent.commands.agent_file import load
 
-    handler, shown_ = logging.StreamHandler(sys.stderr), Shown()
+    handler, shown_ = LogHandler(config_file.parent / LOG), Shown()
     handler.setFormatter(shown_)
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler])
     config = load(config_file)

@@ -68,7 +68,9 @@ class Local:
 
     @property
     def log(self) -> Path:
-        return self.folder / "service.log"
+        from lutra_service.common.settings import LOG
+
+        return self.folder / LOG
 
     @property
     def database_url(self) -> str:

@@ -81,7 +81,12 @@ def down() -> None:
 @click.command(cls=Verb)
 @click.option("--follow", "-f", is_flag=True, help="Wait for further lines until Ctrl-C.")
 def logs(follow: bool) -> None:
-    """Show the last lines of the log of the service that `lutra up` started."""
+    """Show the last lines of the log of the service that `lutra up` started.
+
+    \b
+    lutra logs
+    lutra logs --follow
+    """
     try:
         local = Local.of_user()
     except Unusable as error:
@@ -225,5 +230,7 @@ def _follow(log: Path) -> None:
             line = read.readline()
             if line:
                 click.echo(printable_lines(line))
+            elif read.tell() > log.stat().st_size:  # the service has copied and emptied it
+                read.seek(0)
             else:
                 time.sleep(0.5)
