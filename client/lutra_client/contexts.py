@@ -109,13 +109,14 @@ def use(name: str) -> Context:
     return contexts.saved[name]
 
 
-def forget(name: str) -> None:
-    """Delete a saved context with its token. If it was in use, none is. Raises UnusableContexts."""
+def forget(name: str) -> Context:
+    """Delete a saved context with its token, and return it. If it was in use, none is. Raises UnusableContexts."""
     contexts = load()
     if name not in contexts.saved:
         raise _unknown(name, contexts)
     left = {known: saved for known, saved in contexts.saved.items() if known != name}
     _write(Contexts(left, contexts.used if contexts.used in left else None))
+    return contexts.saved[name]
 
 
 def _unknown(name: str, contexts: Contexts) -> UnusableContexts:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 from lutra_models.aims import Over
@@ -17,9 +17,9 @@ from lutra_models.symptoms.listed import FAIL_ON, NOT_JUDGED, fail_on
 from lutra_models.verification import ROUNDS
 
 from lutra_agent import __version__
-from lutra_agent.commands.agent_file import load
-from lutra_agent.config.types import Config
-from lutra_agent.files.secrets import secret
+
+if TYPE_CHECKING:
+    from lutra_agent.config.types import Config
 
 DEFAULT_CONFIG = Path("/etc/lutra/agent.toml")
 T = TypeVar("T")
@@ -35,6 +35,8 @@ with_config: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     show_default=True,
     help="The agent's TOML file.",
 )
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as a shell's own."""
 
 
 class NotJudged(click.ClickException):
@@ -177,6 +179,9 @@ def look(url: str, seconds: float, as_json: bool, junit: Path | None, html: Path
         text, status = looked(Wanted(url, seconds, fail_on, as_json, junit, html), tell, ask)
     except (LutraError, OSError) as error:
         raise NotJudged(shown(str(error))) from error
+    except KeyboardInterrupt:
+        click.echo("\nstopped before the end: nothing was judged, and nothing was changed", err=True)
+        sys.exit(INTERRUPTED)
     click.echo(text)
     sys.exit(status)
 
@@ -288,13 +293,20 @@ def resume(config_file: Path) -> None:
 
 def dialling(config_file: Path, quiet: bool = False) -> Config:
     """For a command that needs the database: the file, and a password that can be read. Raises ConfigError."""
+    from lutra_agent.files.secrets import secret
+
     config = configured(config_file, quiet)
     secret(config.database.password_file)
     return config
 
 
 def configured(config_file: Path, quiet: bool = False) -> Config:
-    handler, shown_ = logging.StreamHandler(sys.stderr), Shown()
+    from lutra_models.log_file import LogHandler
+
+    from lutra_agent.commands.add.folder import LOG
+    from lutra_agent.commands.agent_file import load
+
+    handler, shown_ = LogHandler(config_file.parent / LOG), Shown()
     handler.setFormatter(shown_)
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler])
     config = load(config_file)

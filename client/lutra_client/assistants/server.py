@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +36,12 @@ from lutra_client.requests import Request
 
 HEADER = "Lutra-Tool"
 """Names the tool in the service's audit trail, once for each call of it."""
+REFUSED = "Lutra-Tool-Refused"
+"""Tells the service's audit trail why a call was refused here, and nothing was asked for."""
+UNKNOWN = "unknown"
+"""In place of a name that no tool can have."""
+NAMES = re.compile(r"[a-z]+(_[a-z]+)*")
+LONGEST_NAME = 40
 LONGEST_REFUSAL = 1000
 INSTRUCTIONS = (
     "Lutra tunes database settings. You read its findings, ask what-if questions and, if your token allows it, propose "
@@ -90,11 +98,13 @@ class _Assistant:
         """Raises MCPError for a tool that the token does not see."""
         tool = next((t for t in await self.tools() if t.name == name), None)
         if tool is None:
+            await self._note_refused(name, "no_such_tool")
             raise MCPError(INVALID_PARAMS, f"this token has no tool {plain(name, 60)!r}")
         try:
             asked = tool.arguments.model_validate(arguments)
             found = marked(await tool.answer(self._first_named(name), asked))
         except ValidationError as error:
+            await self._note_refused(name, "invalid_arguments")
             return _refused("invalid_arguments", _faults(error))
         except Problem as error:
             return _refused(error.code, error.detail)
@@ -112,6 +122,12 @@ class _Assistant:
             return await self._ask(sent)
 
         return ask
+
+    async def _note_refused(self, name: str, code: str) -> None:
+        """For the audit trail. What cannot be told is refused all the same."""
+        known = name if len(name) <= LONGEST_NAME and NAMES.fullmatch(name) else UNKNOWN
+        with suppress(LutraError):
+            await self._ask(replace(Tokens.get_own.request(), headers={HEADER: known, REFUSED: code}))
 
     async def _ask(self, request: Request[Any]) -> Any:
         """The document as it travels. Raises Problem, Unreachable and NotLutra."""

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 from lutra_models.errors import printable
 from lutra_models.maintenance import ago
 
-from lutra_client.client import Client
-from lutra_client.commands.terminal import AsJson, asking, database_id, echo_table, minute, printed, within
-from lutra_client.schemas import AuditAnswer, NewToken, TokenAnswer
+from lutra_client.commands.terminal import (
+    AsJson,
+    Named,
+    asking,
+    database_id,
+    echo_table,
+    is_id,
+    minute,
+    printed,
+    within,
+)
+from lutra_client.schemas import AuditAnswer, NewToken, NewTokenAnswer, TokenAnswer
+
+if TYPE_CHECKING:
+    from lutra_client.client import Client
 
 NEWEST = 50
 SCOPES = get_args(get_args(get_type_hints(NewToken)["scopes"])[0])
-Of = click.option("--database", help="Only this database.")
+Of = click.option("--database", type=Named(), metavar="DATABASE", help="Only this database.")
 
 
 @click.group()
@@ -41,7 +53,9 @@ def tokens() -> None:
     type=click.Choice(SCOPES),
     help="A scope of the token; can be repeated.",
 )
-@click.option("--database", help="Limit the token to this database. An agent's token needs one.")
+@click.option(
+    "--database", type=Named(), metavar="DATABASE", help="Limit the token to this database. An agent's token needs one."
+)
 @click.option("--expires", type=within, help="The token expires after this time, such as 90d. [default: never]")
 @AsJson
 @asking
@@ -54,10 +68,7 @@ def create(
         made = client.tokens.create_global(**body)
     else:
         made = client.tokens.create(database_id(client, database), **body)
-    if as_json:
-        printed(made)
-    else:
-        click.echo(made["token"])
+    _show_secret(made, as_json)
 
 
 @tokens.command("list")
@@ -94,22 +105,35 @@ def list_(client: Client, database: str | None, everything: bool, as_json: bool)
 
 @tokens.command()
 @click.argument("token")
+@AsJson
 @asking
-def revoke(client: Client, token: str) -> None:
-    """Revoke a token, whatever it is bound to."""
+def revoke(client: Client, token: str, as_json: bool) -> None:
+    """Revoke a token, whatever it is bound to.
+
+    \b
+    lutra tokens revoke dashboards
+    """
     gone = client.tokens.revoke_any(_token_id(client, token))
-    click.echo(f"{printable(gone['name'])} ({gone['id']}) is revoked")
+    if as_json:
+        printed(gone)
+    else:
+        click.echo(f"{printable(gone['name'])} ({gone['id']}) is revoked")
 
 
 @tokens.command()
 @click.argument("token")
 @click.option("--grace", type=within, default="0s", help="The old token stays valid for this time. [default: 0s]")
 @click.option("--expires", type=within, help="The new token expires after this time. [default: as the old one]")
+@AsJson
 @asking
-def rotate(client: Client, token: str, grace: timedelta, expires: timedelta | None) -> None:
-    """Replace TOKEN with a new token, and print it. It is printed only once."""
+def rotate(client: Client, token: str, grace: timedelta, expires: timedelta | None, as_json: bool) -> None:
+    """Replace TOKEN with a new token, and print it. It is printed only once.
+
+    \b
+    lutra tokens rotate dashboards --grace 1h
+    """
     body: Any = {"grace_s": grace.total_seconds(), "expires_at": _moment(expires)}
-    click.echo(client.tokens.rotate_any(_token_id(client, token), **body)["token"])
+    _show_secret(client.tokens.rotate_any(_token_id(client, token), **body), as_json)
 
 
 @click.command()
@@ -171,8 +195,15 @@ def _what(after: Mapping[str, Any]) -> str:
     return ": ".join(str(part) for part in (told, after.get("why") or after.get("message")) if part)
 
 
+def _show_secret(made: NewTokenAnswer, as_json: bool) -> None:
+    if as_json:
+        printed(made)
+    else:
+        click.echo(made["token"])
+
+
 def _token_id(client: Client, token: str) -> str:
-    if token.startswith("tok_"):
+    if is_id(token, "tok"):
         return token
     now = datetime.now(UTC)
     found = [t["id"] for t in client.tokens.list_all() if t["name"] == token and _lives(t, now)]

@@ -8,14 +8,16 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from lutra_models.errors import printable
 
-from lutra_client.client import Client
 from lutra_client.commands.shown import WIDTH
 from lutra_client.commands.terminal import table
-from lutra_client.schemas import EventAnswer, RecommendationAnswer
+
+if TYPE_CHECKING:
+    from lutra_client.client import Client
+    from lutra_client.schemas import EventAnswer, RecommendationAnswer
 
 What = Literal["applied", "confirmed", "undone", "refused", "guard fired"]
 AGENT = "its agent"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import printable
 
-from lutra_client.client import Client
 from lutra_client.commands import shown
 from lutra_client.commands.terminal import (
     NONE,
     AsJson,
     Database,
     Databases,
+    RetiredDatabase,
     asking,
     database_id,
     echo_table,
@@ -27,7 +27,9 @@ from lutra_client.commands.terminal import (
 )
 from lutra_client.schemas import PolicyPatch
 
-POLICY = tuple(get_type_hints(PolicyPatch))
+if TYPE_CHECKING:
+    from lutra_client.client import Client
+    from lutra_client.schemas import DatabaseAnswer
 
 
 @click.group()
@@ -86,32 +88,50 @@ def label(client: Client, label: str, names: tuple[str, ...]) -> None:
 
 @databases.command()
 @Database
+@AsJson
 @asking
-def retire(client: Client, database: str | None) -> None:
-    """Hide a database that is out of use, and refuse its agent's reports. Stored data are kept."""
-    click.echo(shown.database(client.databases.retire(database_id(client, database))))
+def retire(client: Client, database: str | None, as_json: bool) -> None:
+    """Hide a database that is out of use, and refuse its agent's reports. Stored data are kept.
+
+    \b
+    lutra databases retire shop
+    """
+    _show(client.databases.retire(database_id(client, database)), as_json)
 
 
 @databases.command()
-@Database
+@RetiredDatabase
+@AsJson
 @asking
-def unretire(client: Client, database: str | None) -> None:
-    """Put a retired database back into use. Its agent's reports are stored again."""
-    click.echo(shown.database(client.databases.unretire(database_id(client, database, retired=True))))
+def unretire(client: Client, database: str | None, as_json: bool) -> None:
+    """Put a retired database back into use. Its agent's reports are stored again.
+
+    \b
+    lutra databases unretire shop
+    """
+    _show(client.databases.unretire(database_id(client, database, retired=True)), as_json)
 
 
 @databases.command()
-@Database
+@RetiredDatabase
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@AsJson
 @asking
-def delete(client: Client, database: str | None, yes: bool) -> None:
-    """Permanently delete a retired database and all its stored data. This needs a token with the scope `admin`."""
+def delete(client: Client, database: str | None, yes: bool, as_json: bool) -> None:
+    """Permanently delete a retired database and all its stored data. This needs a token with the scope `admin`.
+
+    \b
+    lutra databases retire shop
+    lutra databases delete shop
+    """
     found = client.databases.get(database_id(client, database, retired=True))
     if not yes:
         click.confirm(
-            f"Delete {printable(found['name'])} ({printable(found['id'])}) and all its stored data?", abort=True
+            f"Delete {printable(found['name'])} ({printable(found['id'])}) and all its stored data?",
+            abort=True,
+            err=True,
         )
-    click.echo(f"{shown.database(client.databases.delete(found['id']))}: deleted")
+    _show(client.databases.delete(found["id"]), as_json, ": deleted")
 
 
 @click.command()
@@ -141,10 +161,20 @@ def policy(client: Client, database: str | None, parts: tuple[str, ...], as_json
             echo_table(("PART", "VALUE"), [(part, json.dumps(value)) for part, value in found["policy"].items()], "")
 
 
+def _show(found: DatabaseAnswer, as_json: bool, done: str = "") -> None:
+    if as_json:
+        printed(found)
+    else:
+        click.echo(f"{shown.database(found)}{done}")
+
+
 def _part(word: str) -> tuple[str, Any]:
+
     name, equals, value = word.partition("=")
-    if not equals or name not in POLICY:
-        raise click.UsageError(f"{printable(word)} is not PART=VALUE; the parts are {', '.join(POLICY)}")
+    if not equals or name not in PolicyPatch.__annotations__:
+        raise click.UsageError(
+            f"{printable(word)} is not PART=VALUE; the parts are {', '.join(PolicyPatch.__annotations__)}"
+        )
     try:
         return name, json.loads(value)
     except ValueError:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from itertools import islice
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import printable
 
-from lutra_client.client import Client
 from lutra_client.commands import shown
 from lutra_client.commands.sessions import OPEN, opened
-from lutra_client.commands.signs import alive
-from lutra_client.commands.terminal import AsJson, Database, asking, database_id, printed
-from lutra_client.schemas import RecommendationAnswer
-from lutra_client.waiting import LONGEST_WAIT_S
+from lutra_client.commands.signs import alive, stoppable
+from lutra_client.commands.terminal import AsJson, Database, Named, Recommendation, asking, database_id, is_id, printed
+
+if TYPE_CHECKING:
+    from lutra_client.client import Client
+    from lutra_client.schemas import RecommendationAnswer
 
 WINDOWS = 12
 """The newest windows, whose medians are shown beside the prediction."""
@@ -49,6 +50,17 @@ def next_(client: Client, database: str | None, as_json: bool) -> None:
     if newest is None or newest["state"] not in OPEN:
         made = opened(client, of)
         click.echo(f"opened {printable(made['id'])}: {OPENED}", err=True)
+    with stoppable(f"stopped waiting; the service goes on, and `lutra next {printable(database or of)}` continues"):
+        asked = _asked(client, of)
+    _show(client, asked, as_json)
+    if asked["state"] == "observing" and asked["session"] is not None and not as_json:
+        click.echo(shown.session(client.sessions.get(asked["session"])))
+
+
+def _asked(client: Client, of: str) -> RecommendationAnswer:
+    """The next recommendation, waited for."""
+    from lutra_client.waiting import LONGEST_WAIT_S
+
     asked = client.recommendations.ask(of, wait_s=QUIET_S)
     if asked["state"] in TO_COME and not asked["waits"]:
         with alive(f"{_id(asked)} is {printable(asked['state'])}; waiting up to a minute for the next one"):
@@ -56,13 +68,11 @@ def next_(client: Client, database: str | None, as_json: bool) -> None:
     if asked["state"] == "computing":
         with alive(f"{_id(asked)} is being computed"):
             asked = client.recommendations.wait(asked["id"])
-    _show(client, asked, as_json)
-    if asked["state"] == "observing" and asked["session"] is not None and not as_json:
-        click.echo(shown.session(client.sessions.get(asked["session"])))
+    return asked
 
 
 @click.command()
-@click.argument("recommendation")
+@Recommendation
 @AsJson
 @asking
 def show(client: Client, recommendation: str, as_json: bool) -> None:
@@ -71,7 +81,7 @@ def show(client: Client, recommendation: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("recommendation")
+@Recommendation
 @click.argument("settings", nargs=-1)
 @click.option("--because", help="With SETTINGS: the reason for leaving out the others.")
 @click.option("--wait", is_flag=True, help="Wait until it is measured, and show its effect.")
@@ -94,7 +104,7 @@ def approve(
 
 
 @click.command()
-@click.argument("recommendation")
+@Recommendation
 @Because
 @AsJson
 @asking
@@ -109,7 +119,7 @@ def reject(client: Client, recommendation: str, because: str | None, as_json: bo
 
 
 @click.command()
-@click.argument("recommendation")
+@Recommendation
 @Because
 @AsJson
 @asking
@@ -120,7 +130,7 @@ def rollback(client: Client, recommendation: str, because: str | None, as_json: 
 
 
 @click.command("what-if")
-@click.argument("database")
+@click.argument("database", type=Named())
 @click.argument("settings", nargs=-1, required=True, metavar="SETTING=VALUE …")
 @AsJson
 @asking
@@ -144,7 +154,7 @@ def named(client: Client, word: str, states: tuple[str, ...] | None = None) -> s
     """The id of a recommendation: `word` itself, or that of the newest one of the database of this name which is in one
     of `states`.
     """
-    if word.startswith("rec_") or not word:
+    if is_id(word, "rec") or not word:
         return word
     of = database_id(client, word)
     found = client.recommendations.list(of)
@@ -164,12 +174,9 @@ def _pair(word: str) -> tuple[str, str]:
 
 def _measured(client: Client, made: RecommendationAnswer) -> RecommendationAnswer:
     why = f", and waits: {printable(made['waits'])}" if made["waits"] else ""
-    try:
-        with alive(f"{_id(made)} is approved{why}; waiting until it is measured"):
-            return client.recommendations.wait(made["id"], until="measured", timeout_s=PATIENCE_S)
-    except KeyboardInterrupt:
-        click.echo(f"\n{_id(made)} is still approved; to undo it: `lutra rollback {_id(made)}`", err=True)
-        raise
+    left = f"{_id(made)} is still approved; to undo it: `lutra rollback {_id(made)}`"
+    with stoppable(left), alive(f"{_id(made)} is approved{why}; waiting until it is measured"):
+        return client.recommendations.wait(made["id"], until="measured", timeout_s=PATIENCE_S)
 
 
 def _id(found: RecommendationAnswer) -> str:

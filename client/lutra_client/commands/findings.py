@@ -7,14 +7,13 @@ import sys
 import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import LutraError, printable
 from lutra_models.symptoms import listed
 from lutra_models.symptoms.listed import FAIL_ON
 
-from lutra_client.client import Client
 from lutra_client.commands import shown
 from lutra_client.commands.terminal import (
     AsJson,
@@ -30,7 +29,10 @@ from lutra_client.commands.terminal import (
 from lutra_client.errors import Conflict
 from lutra_client.moments import text
 
-NOTHING = {"start": None, "end": None, "windows": 0, "seconds": 0, "symptoms": [], "evaluated": 0, "not_judged": []}
+if TYPE_CHECKING:
+    from lutra_client.client import Client
+    from lutra_client.schemas import AcceptedAnswer
+NOTHING: dict[str, Any] = {"start": None, "end": None, "windows": 0, "seconds": 0, "symptoms": [], "evaluated": 0, "not_judged": []}
 """The document of a database of which nothing is known."""
 WORST = ("DATABASE", "KIND", "WORST FINDING", "WHAT")
 SENTENCE = 90
@@ -104,21 +106,31 @@ def risks() -> None:
 @Database
 @click.option("--because", required=True, help="The reason, shown beside the finding.")
 @click.option("--until", required=True, metavar="DAY|TIME", help="The end: 2027-03-31, or 90d for 90 days from now.")
+@AsJson
 @asking
-def accept(client: Client, finding: str, database: str | None, because: str, until: str) -> None:
-    """Accept the risk of a finding, with a reason and an end. It then comes last and does not fail a check."""
+def accept(client: Client, finding: str, database: str | None, because: str, until: str, as_json: bool) -> None:
+    """Accept the risk of a finding, with a reason and an end. It then comes last and does not fail a check.
+
+    \b
+    lutra risks accept sorts_spill shop --because "reports at night" --until 90d
+    """
     made = client.databases.accept_symptom(database_id(client, database), finding, because=because, until=_until(until))
-    click.echo(shown.accepted(made))
+    _show(made, as_json)
 
 
 @risks.command()
 @click.argument("finding")
 @Database
+@AsJson
 @asking
-def withdraw(client: Client, finding: str, database: str | None) -> None:
-    """Withdraw an acceptance: the finding counts again."""
+def withdraw(client: Client, finding: str, database: str | None, as_json: bool) -> None:
+    """Withdraw an acceptance: the finding counts again.
+
+    \b
+    lutra risks withdraw sorts_spill shop
+    """
     gone = client.databases.withdraw_accepted_symptom(database_id(client, database), finding)
-    click.echo(f"{shown.accepted(gone)}: withdrawn")
+    _show(gone, as_json, ": withdrawn")
 
 
 @risks.command("list")
@@ -129,17 +141,24 @@ def list_(client: Client, database: str | None, as_json: bool) -> None:
     """List the accepted findings, with reason and end."""
     found = list(client.databases.list_accepted_symptoms(database_id(client, database)))
     for accepted in found:
-        if as_json:
-            printed(accepted)
-        else:
-            click.echo(shown.accepted(accepted))
+        _show(accepted, as_json)
     if not found and not as_json:
         click.echo("no finding is accepted")
 
 
+def _show(found: AcceptedAnswer, as_json: bool, done: str = "") -> None:
+    if as_json:
+        printed(found)
+    else:
+        click.echo(f"{shown.accepted(found)}{done}")
+
+
 def _print_gone(client: Client, database: str, as_json: bool) -> int:
     for found in client.databases.list_symptom_history(database, gone=True):
-        click.echo(json.dumps(text(found)) if as_json else shown.episode(found))
+        if as_json:
+            printed(found)
+        else:
+            click.echo(shown.episode(found))
     return listed.CLEAN
 
 

@@ -7,30 +7,33 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from time import sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import printable
 from lutra_models.maintenance import ago
 
 from lutra_client import contexts
-from lutra_client.client import Client
 from lutra_client.commands import changes, shown
 from lutra_client.commands.decide import show_recommendation
 from lutra_client.commands.sessions import OPEN, open_session
-from lutra_client.commands.signs import alive
+from lutra_client.commands.signs import alive, stoppable
 from lutra_client.commands.terminal import (
     AsJson,
     Database,
+    Named,
     asking,
     database_id,
     echo_table,
+    is_id,
     printed,
     span,
     within,
 )
-from lutra_client.errors import Conflict
-from lutra_client.schemas import DatabaseAnswer, RecommendationAnswer, SessionAnswer
+
+if TYPE_CHECKING:
+    from lutra_client.client import Client
+    from lutra_client.schemas import DatabaseAnswer, RecommendationAnswer, SessionAnswer
 
 SHOWN = 3
 """Sessions of a database, the newest ones."""
@@ -80,7 +83,7 @@ def history(client: Client, database: str | None, since: timedelta, as_json: boo
 
 
 @click.command()
-@click.argument("what", metavar="[DATABASE|RECOMMENDATION|SESSION]", required=False)
+@click.argument("what", type=Named(), metavar="[DATABASE|RECOMMENDATION|SESSION]", required=False)
 @AsJson
 @asking
 def watch(client: Client, what: str | None, as_json: bool) -> None:
@@ -92,13 +95,14 @@ def watch(client: Client, what: str | None, as_json: bool) -> None:
     lutra watch shop
     lutra watch rec_…
     """
-    if what is not None and what.startswith("rec_"):
-        ended = _follow(lambda: client.recommendations.get(what), _recommendation_in_brief, _has_ended, as_json)
-        if not as_json:
-            show_recommendation(client, ended)
-        return
-    id_ = what if what is not None and what.startswith("ts_") else open_session(client, what)["id"]
-    _follow(lambda: client.sessions.get(id_), _session_in_brief, lambda s: s["state"] not in OPEN, as_json)
+    with stoppable("stopped watching; what was watched goes on, and the same command shows it again"):
+        if what is not None and is_id(what, "rec"):
+            ended = _follow(lambda: client.recommendations.get(what), _recommendation_in_brief, _has_ended, as_json)
+            if not as_json:
+                show_recommendation(client, ended)
+            return
+        id_ = open_session(client, what)
+        _follow(lambda: client.sessions.get(id_), _session_in_brief, lambda s: s["state"] not in OPEN, as_json)
 
 
 def _of_service(client: Client, as_json: bool) -> None:
@@ -159,6 +163,8 @@ def _happened(client: Client, database: str, since: timedelta) -> None:
 
 def _not_active(client: Client, database: str) -> None:
     """The settings whose file says something else than the server; nothing before its agent's first report."""
+    from lutra_client.errors import Conflict
+
     try:
         found = [s for s in client.databases.list_settings(database) if s["not_active"]]
     except Conflict:

@@ -6,10 +6,14 @@ Another distribution plugs a verb in as an entry point of the group `lutra.comma
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import Any
 
 import click
+
+from lutra_client.commands.signs import stoppable
 
 ELSEWHERE = "lutra.commands"
 """The group of entry points by which another distribution brings verbs."""
@@ -93,6 +97,29 @@ class Program(click.Group):
     def list_commands(self, context: click.Context) -> list[str]:
         brought = entry_points(group=ELSEWHERE).names
         return [*(n for n, verb in KNOWN.items() if verb.at or n in brought), *sorted(brought - KNOWN.keys())]
+
+    def invoke(self, context: click.Context) -> Any:
+        """Ctrl-C at a wait that has no sentence of its own ends with one, and with the status of a shell."""
+        with stoppable("stopped: what is done stays, and the same command continues"):
+            return super().invoke(context)
+
+    def resolve_command(
+        self, context: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(context, words)
+        except click.NoSuchCommand as error:
+            typed = error.command_name
+        from lutra_models.errors import printable
+
+        near = get_close_matches(typed, self.list_commands(context)) or self._inside(context, typed)
+        told = f" Did you mean {' or '.join(f'`lutra {name}`' for name in near)}?" if near else ""
+        raise click.UsageError(f"There is no verb {printable(typed)!r}.{told}", context)
+
+    def _inside(self, context: click.Context, name: str) -> list[str]:
+        """The verbs with a verb of this name, as in "databases retire"."""
+        groups = ((verb, self.get_command(context, verb)) for verb in self.list_commands(context) if verb in KNOWN)
+        return [f"{verb} {name}" for verb, group in groups if isinstance(group, click.Group) and name in group.commands]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         verb = KNOWN.get(name)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import printable
 from lutra_models.maintenance import ago, duration
 
-from lutra_client.client import Client
 from lutra_client.commands.terminal import (
     NONE,
     AsJson,
@@ -24,6 +23,9 @@ from lutra_client.commands.terminal import (
     printed,
     within,
 )
+
+if TYPE_CHECKING:
+    from lutra_client.client import Client
 
 OFF = "off"
 

@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 import click
 
 from lutra_client import contexts as saved
-from lutra_client.client import Client
 from lutra_client.commands.terminal import AsJson, correctable, echo_table, printed
 from lutra_client.contexts import Context
-from lutra_client.errors import Unauthorized
 
+Name = click.argument("name", shell_complete=lambda *asked: _known(asked[-1]))
 WINNERS = ("LUTRA_URL", "LUTRA_TOKEN", "LUTRA_CA_FILE")
 
 
@@ -25,7 +24,8 @@ WINNERS = ("LUTRA_URL", "LUTRA_TOKEN", "LUTRA_CA_FILE")
     type=click.Path(exists=True, dir_okay=False, resolve_path=True),
     help="The certificate (PEM) of the authority that signed the service's, if it is your own.",
 )
-def login(url: str, name: str | None, ca_file: str | None) -> None:
+@AsJson
+def login(url: str, name: str | None, ca_file: str | None, as_json: bool) -> None:
     """Use the service at URL from now on: ask for a token, check it, and keep it in a file that only you can read.
 
     A token that is piped in is read from stdin.
@@ -34,7 +34,10 @@ def login(url: str, name: str | None, ca_file: str | None) -> None:
     lutra login https://lutra.example:8443
     lutra login https://lutra.example:8443 < token
     """
-    token = (click.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()).strip()
+    from lutra_client.client import Client
+    from lutra_client.errors import Unauthorized
+
+    token = (click.prompt("Token", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()).strip()
     if not token:
         raise click.ClickException("no token was given: type it at the prompt, or pipe it in")
     with correctable():
@@ -48,7 +51,7 @@ def login(url: str, name: str | None, ca_file: str | None) -> None:
                     "to another service; ask the service's administrator for one (`lutra tokens create`)"
                 ) from error
         saved.save(context)
-    click.echo(f"{context.name}: {url}; the token reaches {count} databases")
+    _show(context, True, f"{context.name}: {url}; the token reaches {count} databases", as_json)
     _warn_of_environment()
 
 
@@ -69,7 +72,7 @@ def contexts(context: click.Context, as_json: bool) -> None:
         known = saved.load()
     if as_json:
         for found in known.saved.values():
-            printed({"name": found.name, "url": found.url, "ca_file": found.ca_file, "used": found.name == known.used})
+            _show(found, found.name == known.used, "", as_json)
         return
     rows = [("*" if c.name == known.used else " ", c.name, c.url, c.ca_file or "") for c in known.saved.values()]
     echo_table((" ", "CONTEXT", "URL", "CA FILE"), rows, "no service yet: `lutra up` or `lutra login URL`")
@@ -77,21 +80,48 @@ def contexts(context: click.Context, as_json: bool) -> None:
 
 
 @contexts.command()
-@click.argument("name")
-def use(name: str) -> None:
-    """Use the context NAME from now on."""
+@Name
+@AsJson
+def use(name: str, as_json: bool) -> None:
+    """Use the context NAME from now on.
+
+    \b
+    lutra contexts use work
+    """
     with correctable():
-        click.echo(f"in use: {name}, {saved.use(name).url}")
+        found = saved.use(name)
+    _show(found, True, f"in use: {name}, {found.url}", as_json)
     _warn_of_environment()
 
 
 @contexts.command()
-@click.argument("name")
-def forget(name: str) -> None:
-    """Delete the context NAME with its token from this machine. The service still accepts the token."""
+@Name
+@AsJson
+def forget(name: str, as_json: bool) -> None:
+    """Delete the context NAME with its token from this machine. The service still accepts the token.
+
+    \b
+    lutra contexts forget old
+    """
     with correctable():
-        saved.forget(name)
-    click.echo(f"forgotten: {name}")
+        gone = saved.forget(name)
+    _show(gone, False, f"forgotten: {name}", as_json)
+
+
+def _show(found: Context, used: bool, sentence: str, as_json: bool) -> None:
+    """Never with its token."""
+    if as_json:
+        printed({"name": found.name, "url": found.url, "ca_file": found.ca_file, "used": used})
+    else:
+        click.echo(sentence)
+
+
+def _known(incomplete: str) -> list[str]:
+    """The saved contexts, for a shell that completes."""
+    try:
+        return [name for name in saved.load().saved if name.startswith(incomplete)]
+    except ValueError:
+        return []
 
 
 def _warn_of_environment() -> None:

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import printable
 
-from lutra_client.client import Client
 from lutra_client.commands import shown
-from lutra_client.commands.terminal import AsJson, Database, asking, database_id, echo_table, minute, printed
-from lutra_client.schemas import SessionAnswer
+from lutra_client.commands.terminal import (
+    AsJson,
+    Database,
+    Named,
+    asking,
+    database_id,
+    echo_table,
+    is_id,
+    minute,
+    printed,
+)
 
+if TYPE_CHECKING:
+    from lutra_client.client import Client
+    from lutra_client.schemas import SessionAnswer
+
+Session = click.argument("session", type=Named(), metavar="[DATABASE|SESSION]", required=False)
 OPEN = ("running", "settled", "paused")
 LISTED = 20
 
@@ -45,7 +58,12 @@ def sessions() -> None:
 def open_(
     client: Client, database: str | None, metric: str, mode: Any, changes: int | None, trials: int, as_json: bool
 ) -> None:
-    """Open a session on a live database. Each recommendation waits for your decision."""
+    """Open a session on a live database. Each recommendation waits for your decision.
+
+    \b
+    lutra sessions open shop
+    lutra sessions open shop --metric qps --changes 2
+    """
     _show(opened(client, database_id(client, database), metric, mode, changes, trials), as_json)
 
 
@@ -96,30 +114,40 @@ def list_(client: Client, database: str | None, as_json: bool) -> None:
 
 
 @sessions.command()
-@Database
+@Session
 @AsJson
 @asking
-def resume(client: Client, database: str | None, as_json: bool) -> None:
-    """Continue the paused session."""
-    _show(client.sessions.resume(open_session(client, database)["id"]), as_json)
+def resume(client: Client, session: str | None, as_json: bool) -> None:
+    """Continue the paused session.
+
+    \b
+    lutra sessions resume shop
+    """
+    _show(client.sessions.resume(open_session(client, session)), as_json)
 
 
 @sessions.command()
-@Database
+@Session
 @AsJson
 @asking
-def stop(client: Client, database: str | None, as_json: bool) -> None:
-    """End the open session. Its changes stay; `lutra rollback` restores earlier settings."""
-    _show(client.sessions.stop(open_session(client, database)["id"]), as_json)
+def stop(client: Client, session: str | None, as_json: bool) -> None:
+    """End the open session. Its changes stay; `lutra rollback` restores earlier settings.
+
+    \b
+    lutra sessions stop shop
+    """
+    _show(client.sessions.stop(open_session(client, session)), as_json)
 
 
-def open_session(client: Client, database: str | None) -> SessionAnswer:
-    """Raises ClickException if none is open."""
-    newest = client.sessions.list(database_id(client, database), limit=1).first()
+def open_session(client: Client, word: str | None) -> str:
+    """The id `word`, or that of the open session of the database of this name. Raises ClickException."""
+    if word is not None and is_id(word, "ts"):
+        return word
+    newest = client.sessions.list(database_id(client, word), limit=1).first()
     if newest is None or newest["state"] not in OPEN:
-        of = "" if database is None else f" {printable(database)}"
+        of = "" if word is None else f" {printable(word)}"
         raise click.ClickException(f"no session is open: open one with `lutra sessions open{of}`")
-    return newest
+    return newest["id"]
 
 
 def _show(session: SessionAnswer, as_json: bool) -> None:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.errors import printable
-from lutra_models.symptoms.listed import lines
 
 from lutra_client.commands.terminal import minute
-from lutra_client.schemas import (
-    AcceptedAnswer,
-    ChangeAnswer,
-    DatabaseAnswer,
-    EpisodeAnswer,
-    FailureAnswer,
-    PredictionAnswer,
-    PredictionsAnswer,
-    ReasonAnswer,
-    RecommendationAnswer,
-    SessionAnswer,
-    ShareAnswer,
-    SymptomsAnswer,
-)
+
+if TYPE_CHECKING:
+    from lutra_client.schemas import (
+        AcceptedAnswer,
+        ChangeAnswer,
+        DatabaseAnswer,
+        EpisodeAnswer,
+        FailureAnswer,
+        PredictionAnswer,
+        PredictionsAnswer,
+        ReasonAnswer,
+        RecommendationAnswer,
+        SessionAnswer,
+        ShareAnswer,
+        SymptomsAnswer,
+    )
 
 WIDTH = 100
 SHARES = (0.8, 0.95)
@@ -59,6 +60,8 @@ def session(found: SessionAnswer) -> str:
 
 def findings(document: SymptomsAnswer) -> str:
     """The findings, the most harmful first, with their cures; accepted risks last."""
+    from lutra_models.symptoms.listed import lines
+
     told = [_paragraph(line.strip(), " " * (len(line) - len(line.lstrip()))) or [""] for line in lines(document)]
     return "\n".join(line for paragraph in told for line in paragraph)
 
@@ -139,6 +142,8 @@ def _change(change: ChangeAnswer, reason: ReasonAnswer | None) -> Iterator[str]:
 def _executed(changes: Iterable[ChangeAnswer]) -> Iterator[str]:
     """The statements and lines, for whoever makes the change by hand or wants to see what the agent does."""
     kept = [(change["applies"], change["do_steps"]) for change in changes]
+    from lutra_models.catalog.statements import Step, to_paste
+
     steps = [Step("", step["text"], step["file"], step["section"]) for _, of_one in kept for step in of_one]
     if steps:
         yield "statements:"

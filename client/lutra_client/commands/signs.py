@@ -1,4 +1,4 @@
-"""A sign of life while somebody waits."""
+"""A sign of life while somebody waits, and a sentence for somebody who stops waiting."""
 
 from __future__ import annotations
 
@@ -7,11 +7,30 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO, Any
 
 import click
 
 SIGN_EVERY_S = 30.0
 """On a terminal every second; a log gets a line only so often."""
+
+
+class Stopped(click.ClickException):
+    """Ctrl-C. The message says what goes on, and how to come back to it."""
+
+    exit_code = 130
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"\n{self.message}", file=file, err=file is None)
+
+
+@contextmanager
+def stoppable(left: str) -> Iterator[None]:
+    """Raises Stopped with the sentence `left` at Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(left) from None
 
 
 @contextmanager

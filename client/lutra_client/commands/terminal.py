@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import LutraError, printable
 from lutra_models.maintenance import duration
 
-from lutra_client.client import Client
-from lutra_client.errors import Unreachable
 from lutra_client.moments import text
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from lutra_client.client import Client
 
 NONE = "none"
 """Removes what a verb sets."""
@@ -24,9 +29,40 @@ LABEL = "label:"
 """Before the label of the databases that are meant."""
 NEAR = 5
 """The most names in a message."""
+COMPLETED, COMPLETION_S = 500, 2.0
+"""The most names that a shell completes, and the longest time that it waits for them."""
 
-Database = click.argument("database", required=False)
-Databases = click.argument("database", required=False, metavar="[DATABASE|label:LABEL]")
+
+class Named(click.ParamType[str]):
+    """The name or the id of a database; a shell completes the names."""
+
+    name = "database"
+
+    def __init__(self, retired: bool = False) -> None:
+        self._retired = retired
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Nothing where no service answers at once: a person waits at the prompt."""
+        from click.shell_completion import CompletionItem
+
+        from lutra_client import contexts
+        from lutra_client.client import Client
+        from lutra_client.exchange import NEVER
+
+        try:
+            at = contexts.current()
+            asked = Client(at.url, at.token, ca_file=at.ca_file, timeout_s=COMPLETION_S, retries=NEVER)
+            with asked as client:
+                found = [d["name"] for d in islice(client.databases.list(retired=self._retired or None), COMPLETED)]
+        except (LutraError, ValueError):
+            return []
+        return [CompletionItem(name) for name in found if name.startswith(incomplete) and name == printable(name)]
+
+
+Database = click.argument("database", type=Named(), required=False)
+Databases = click.argument("database", type=Named(), required=False, metavar="[DATABASE|label:LABEL]")
+RetiredDatabase = click.argument("database", type=Named(retired=True), required=False)
+Recommendation = click.argument("recommendation", type=Named(), metavar="RECOMMENDATION")
 AsJson = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 
 
@@ -40,6 +76,8 @@ def within(text: str) -> timedelta:
 @contextmanager
 def correctable() -> Iterator[None]:
     """A refusal, of the service or of this program, ends a verb with one line and the way out, without a traceback."""
+    from lutra_client.errors import Unreachable
+
     try:
         yield
     except Unreachable as error:
@@ -53,14 +91,21 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
+        from lutra_client.client import Client  # and httpx, which no help text needs
+
         with correctable(), Client.from_environment() as client:
             command(client, *arguments, **options)
 
     return run
 
 
+def is_id(word: str, kind: str) -> bool:
+    """Whether `word` is an id as the service makes them, such as db_…; a name may begin in the same way."""
+    return re.fullmatch(rf"{kind}_[0-9a-z]{{22}}", word) is not None
+
+
 def database_id(client: Client, database: str | None, retired: bool = False) -> str:
-    if database is not None and database.startswith("db_"):
+    if database is not None and is_id(database, "db"):
         return database
     known = {d["name"]: d["id"] for d in client.databases.list(retired=retired)}
     if database is None and len(known) == 1:
@@ -68,7 +113,7 @@ def database_id(client: Client, database: str | None, retired: bool = False) -> 
     if database in known:
         return known[database]
     kind = "retired database" if retired else "database"
-    wanted = f"name a {kind}" if database is None else f"there is no {kind} {printable(database)!r}"
+    wanted = f"name a {kind}" if database is None else f"there is no {kind} {printable(database)!r}{_no_id(database)}"
     raise click.ClickException(f"{wanted}: {_near(database or '', known)}")
 
 
@@ -128,14 +173,20 @@ def span(since: datetime | None, now: datetime) -> str:
     return f"{seconds:.0f} s ago"
 
 
+def _no_id(word: str) -> str:
+    """For what somebody may have copied in part."""
+    kind, low_line, _ = word.partition("_")
+    return f" (an id has 22 characters after {kind}_)" if low_line and kind in ("db", "rec", "ts") else ""
+
+
 def _near(name: str, known: Collection[str]) -> str:
     """The names that somebody may have meant, and how many there are."""
     if not known:
         return "this token reaches none"
-    if len(known) <= NEAR:
-        return f"this token reaches {printable(', '.join(sorted(known)))}"
     alike = {n.lower(): n for n in sorted(known)}
     within = [n for n in alike if name and name.lower() in n]
     near = list(dict.fromkeys([*get_close_matches(name.lower(), alike, n=NEAR), *within]))[:NEAR]
     told = f"did you mean {printable(', '.join(alike[n] for n in near))}? " if near else ""
-    return f"{told}This token reaches {len(known)} databases"
+    few = len(known) <= NEAR
+    reached = printable(", ".join(sorted(known))) if few else f"{len(known)} databases"
+    return f"{told}{'This' if told else 'this'} token reaches {reached}"

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.route import GuardedRoute
+from lutra_service.app.errors import Forbidden
 
 GROUP, NAME = "lutra.assistants", "mcp"
 """The entry point that answers a request to `/mcp`; nothing of it is loaded before the first one."""
@@ -40,7 +41,12 @@ class _Spoken(Response):
 @router.post("/mcp")
 @allow("read", of="any")
 async def talk(request: Request) -> Response:
-    """One message of the Model Context Protocol, without a session. Raises MissingExtension."""
+    """One message of the Model Context Protocol, without a session. Raises MissingExtension.
+
+    Raises Forbidden for a page in a browser: no assistant is one, and a page may have given its own name this address.
+    """
+    if "origin" in request.headers:
+        raise Forbidden("/mcp answers no page in a browser: the header Origin is refused")
     return _Spoken(await run_in_threadpool(_talk), request.app, await request.body())
 
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from lutra_service.common.settings import STORE, own_folder
-
 HOST = "127.0.0.1"
 UNIT = "lutra.service"
 PRIVATE = 0o700
@@ -55,6 +53,8 @@ class Local:
     @classmethod
     def of_user(cls) -> Local:
         """`lutra` in the user's data folder, which is made private. Raises Unusable."""
+        from lutra_service.common.settings import own_folder
+
         folder = own_folder()
         try:
             folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
@@ -69,10 +69,14 @@ class Local:
 
     @property
     def log(self) -> Path:
-        return self.folder / "service.log"
+        from lutra_service.common.settings import LOG
+
+        return self.folder / LOG
 
     @property
     def database_url(self) -> str:
+        from lutra_service.common.settings import STORE
+
         return f"sqlite:///{self.folder / STORE}"
 
     def agents(self) -> list[str]:

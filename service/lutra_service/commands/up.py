@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 from lutra_client import contexts
-from lutra_client.commands.signs import alive
+from lutra_client.commands.signs import Stopped, alive, stoppable
 from lutra_client.contexts import Context
 from lutra_models import __version__
 from lutra_models.errors import printable
@@ -93,7 +93,12 @@ def down(delete: bool, yes: bool) -> None:
 @click.command(cls=Verb)
 @click.option("--follow", "-f", is_flag=True, help="Wait for further lines until Ctrl-C.")
 def logs(follow: bool) -> None:
-    """Show the last lines of the log of the service that `lutra up` started."""
+    """Show the last lines of the log of the service that `lutra up` started.
+
+    \b
+    lutra logs
+    lutra logs --follow
+    """
     try:
         local = Local.of_user()
     except Unusable as error:
@@ -102,7 +107,8 @@ def logs(follow: bool) -> None:
         raise click.ClickException(f"there is no log {local.log}: `lutra up` has started no service yet")
     click.echo(printable_lines(local.tail(LINES)))
     if follow:
-        _follow(local.log)
+        with stoppable("stopped following; the service goes on"):
+            _follow(local.log)
 
 
 @click.command("admin-token", cls=Verb)
@@ -135,7 +141,8 @@ def _stop(local: Local) -> bool:
     if running is None:
         click.echo(f"no service of `lutra up` is running{_ended(local.record())}")
         return False
-    with alive(f"waiting until the service (process {running.pid}) has ended"):
+    left = f"stopped waiting; the service (process {running.pid}) ends by itself"
+    with stoppable(left), alive(f"waiting until the service (process {running.pid}) has ended"):
         local.stop(running, PATIENCE_S)
     click.echo("the service has ended")
     return True
@@ -171,8 +178,12 @@ def _started(local: Local, port: int | None) -> Record:
     wanted = _port(before, port)
     _make_schema(local)
     record = local.start(wanted)
-    with alive(f"waiting until the service answers at {record.url}"):
-        local.wait(record, PATIENCE_S)
+    try:
+        with alive(f"waiting until the service answers at {record.url}; Ctrl-C stops it"):
+            local.wait(record, PATIENCE_S)
+    except KeyboardInterrupt:
+        local.stop(record, PATIENCE_S)
+        raise Stopped("the service is stopped again; `lutra up` starts it with the same data") from None
     click.echo(f"the service runs at {record.url}, with its data in {local.folder}")
     return record
 
@@ -260,5 +271,7 @@ def _follow(log: Path) -> None:
             line = read.readline()
             if line:
                 click.echo(printable_lines(line))
+            elif read.tell() > log.stat().st_size:  # the service has copied and emptied it
+                read.seek(0)
             else:
                 time.sleep(0.5)

@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from lutra_models.log_file import LogHandler
+
 from lutra_service.common.actor import current_actor
+from lutra_service.common.settings import LOG, own_folder
 
 
 class JsonLines(logging.Formatter):
@@ -46,7 +49,7 @@ class Seldom(logging.Filter):
 
 
 def configure(level: str) -> None:
-    handler = logging.StreamHandler()
+    handler = LogHandler(own_folder() / LOG)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -17,7 +17,7 @@ from lutra_service.common.limits import DAILY_BYTES
 
 PREFIX = "LUTRA_"
 ALIKE = 0.75
-STORE = "lutra.db"
+STORE, LOG = "lutra.db", "service.log"
 
 
 def own_folder() -> Path:

@@ -18,16 +18,18 @@ MAX_KEYS = 10_000
 class Rate:
     """Token buckets by key, on the event loop. Of more than `MAX_KEYS` keys the least recently used is forgotten."""
 
-    def __init__(self, per_s: float, clock: Callable[[], float]) -> None:
+    def __init__(self, per_s: float, clock: Callable[[], float], burst_s: float | None = None) -> None:
+        """A bucket holds the share of `burst_s`, by default BURST_S."""
         self._per_s = per_s
+        self._most = per_s * (BURST_S if burst_s is None else burst_s)
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, key: str, whose: str) -> None:
         """Count one request. Raises TooManyRequests if none is left, and counts nothing then."""
         now = self._clock()
-        left, at = self._buckets.pop(key, (self._per_s * BURST_S, now))
-        left = min(self._per_s * BURST_S, left + (now - at) * self._per_s)
+        left, at = self._buckets.pop(key, (self._most, now))
+        left = min(self._most, left + (now - at) * self._per_s)
         granted = left >= 1
         self._buckets[key] = (left - granted, now)
         if len(self._buckets) > MAX_KEYS:

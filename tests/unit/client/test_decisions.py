@@ -51,8 +51,8 @@ def test_next_opens_a_session_where_none_is_open(shop: Live, run: Callable[..., 
 def test_a_session_that_still_observes_says_for_how_long(
     shop: Live, advice: Advice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for wait in ("QUIET_S", "LONGEST_WAIT_S"):
-        monkeypatch.setattr(f"lutra_client.commands.decide.{wait}", 1)  # nothing comes, however long one waits
+    for wait in ("commands.decide.QUIET_S", "waiting.LONGEST_WAIT_S"):
+        monkeypatch.setattr(f"lutra_client.{wait}", 1)  # nothing comes, however long one waits
     shop.agent = shop.service.agent(shop.service.database("bakery"), mode="reload_only")
     shop.agent.send()
     assert "lutra sessions open" not in advice("sessions", "open", "bakery")
@@ -163,14 +163,42 @@ def test_who_stops_waiting_reads_that_the_approval_stands(
     shop.open()
     id_ = run("next").output.split()[0]
     monkeypatch.setattr(Recommendations, "wait", interrupted)
-    told = run("approve", id_, "--wait").output
-    assert f"{id_} is still approved; to undo it: `lutra rollback {id_}`" in told
+    told = run("approve", id_, "--wait")
+    assert told.exit_code == 130
+    assert f"{id_} is still approved; to undo it: `lutra rollback {id_}`" in told.output
     assert shop.look(id_)["state"] == "approved"
+
+
+@pytest.mark.parametrize(
+    ("words", "waits_in", "left"),
+    [
+        (("next", "shop"), "waiting.Recommendations.ask", "the service goes on, and `lutra next shop` continues"),
+        (("watch", "shop"), "commands.look.sleep", "what was watched goes on"),
+        (("status",), "operations.Databases.list", "the same command continues"),
+    ],
+)
+def test_ctrl_c_at_a_wait_says_what_goes_on(
+    shop: Live,
+    run: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    waits_in: str,
+    left: str,
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    shop.open()
+    monkeypatch.setattr(f"lutra_client.{waits_in}", interrupted)
+    told = run(*words)
+    assert (told.exit_code, left in told.stderr, told.stdout.count("\n") <= 1) == (130, True, True), told.output
+    assert shop.session["state"] == "running"
 
 
 def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result]) -> None:
     assert run("next", "bakery").output == "Error: there is no database 'bakery': this token reaches shop\n"
-    assert "404 not_found" in run("show", "rec_none").output
+    assert "404 not_found" in run("show", f"rec_{'0' * 22}").output
+    assert "there is no database 'rec_none' (an id has 22 characters after rec_)" in run("show", "rec_none").output
     assert run("show", "").output == "Error: recommendation: an id must not be empty\n"
     run("next")
     assert "409 conflict" in run("sessions", "open").output
@@ -186,13 +214,16 @@ def test_a_session_that_answers_in_another_mode_than_it_was_opened_in_says_why(s
 
 
 def test_an_unknown_name_is_answered_with_near_ones_and_not_with_all(shop: Live, run: Callable[..., Result]) -> None:
-    assert "there is no database 'shp': this token reaches shop" in " ".join(run("status", "shp").output.split())
+    told = " ".join(run("status", "shp").output.split())
+    assert "there is no database 'shp': did you mean shop? This token reaches shop" in told
+    shop.service.database("db_orders")
+    assert "no session yet" in run("status", "db_orders").output, "a name may begin as an id does"
     for n in range(20):
         shop.service.database(f"orders-{n}")
     told = " ".join(run("status", "order").output.split())
     assert "did you mean" in told
     assert told.count("orders-") == 5
-    assert "This token reaches 21" in told
+    assert "This token reaches 22" in told
     far = run("status", "zzz").output
     assert "did you mean" not in far
     assert "orders-" not in far

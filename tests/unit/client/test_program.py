@@ -12,7 +12,10 @@ from click.testing import CliRunner
 from lutra_client.commands import program
 from lutra_client.commands.program import VERBS, main
 
-HEAVY = ("httpx", "pydantic", "sqlalchemy", "fastapi", "lutra_service", "lutra_agent", "lutra_lab", "numpy")
+HEAVY = (
+    "httpx", "pydantic", "sqlalchemy", "fastapi", "lutra_service.api", "lutra_service.app", "lutra_service.db",
+    "lutra_agent.engines", "lutra_lab", "numpy", "lutra_models.catalog",
+)  # fmt: skip
 HERE = main.list_commands(click.Context(main))
 ASKED = """
 import sys
@@ -27,9 +30,9 @@ def _theirs() -> None:
     """Count the otters. Then more."""
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
-def test_neither_help_nor_version_loads_a_verb(arguments: list[str]) -> None:
-    code = ASKED.format(arguments=arguments, heavy=HEAVY)
+@pytest.mark.parametrize("arguments", ["--help", "--version", "databases list --help", "next --help", "up --help"])
+def test_no_help_loads_what_only_a_call_needs(arguments: str) -> None:
+    code = ASKED.format(arguments=arguments.split(), heavy=HEAVY)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
@@ -61,7 +64,25 @@ def test_a_verb_of_a_distribution_that_is_missing_names_it(monkeypatch: pytest.M
     assert "\n  demo " not in said
     ended = CliRunner().invoke(main, ["demo"])
     assert (ended.exit_code, "pip install lutra-lab" in ended.output) == (2, True)
-    assert "No such command 'undo'" in CliRunner().invoke(main, ["undo"]).output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["stauts"], "There is no verb 'stauts'. Did you mean `lutra status`?"),
+        (
+            ["retire", "shop"],
+            "There is no verb 'retire'. Did you mean `lutra databases retire`",
+        ),
+        (["sessions", "opn"], "No such command 'opn'. Did you mean 'open'?"),
+        (["status", "--sicne", "3d"], "'--since'"),
+        (["models", "promot"], "Did you mean 'promote'?"),
+        (["undo\x1b[2J"], "There is no verb 'undo?[2J'."),
+    ],
+)
+def test_an_unknown_word_is_answered_with_near_ones(words: list[str], said: str) -> None:
+    ended = CliRunner().invoke(main, words)
+    assert (ended.exit_code, said in ended.output) == (2, True), ended.output
 
 
 def test_a_verb_that_anybody_else_brings_is_listed_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 from lutra_client import Client, contexts
 from lutra_client.client import Client as Real
-from lutra_client.commands import doctor, services
+from lutra_client.commands import doctor
 from lutra_client.commands.program import main
 from lutra_client.contexts import Context
 
+from tests.docs.pages import ROOT
 from tests.support.service.hosted import Service, running
 
 pytestmark = pytest.mark.slow
@@ -32,8 +33,8 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
         def reached(url: str, token: str | None, *, ca_file: str | None = None) -> Client:
             return Real(token=token, http=found.client)
 
-        for module in (services, doctor):
-            monkeypatch.setattr(module, "Client", reached)
+        for module in ("lutra_client.client", "lutra_client.commands.doctor"):
+            monkeypatch.setattr(f"{module}.Client", reached)
         yield found
 
 
@@ -79,6 +80,35 @@ def test_contexts_are_listed_switched_and_forgotten(service: Service, monkeypatc
     assert "there is no context 'work': there are home" in lutra("contexts", "use", "work").output
     monkeypatch.setenv("LUTRA_URL", URL)
     assert "LUTRA_URL from the environment win" in lutra("contexts").output
+
+
+def test_a_script_reads_contexts_without_their_tokens(service: Service) -> None:
+    for words in (
+        ("login", URL),
+        ("contexts",),
+        ("contexts", "use", "lutra.example"),
+        ("contexts", "forget", "lutra.example"),
+    ):
+        told = lutra(*words, "--json", typed=secret(service))
+        (found,) = map(json.loads, told.stdout.splitlines())
+        assert found == {"name": "lutra.example", "url": URL, "ca_file": None, "used": "forget" not in words}, words
+        assert secret(service) not in told.output
+
+
+def test_a_script_reads_each_check_with_its_documented_fields(service: Service) -> None:
+    found = checks(lutra("doctor", "--json"))
+    contexts.save(Context("home", URL, secret(service)))
+    found |= checks(lutra("doctor", "--json"))
+    page = Path(ROOT, "docs", "operate", "program.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith("| `doctor` |"))
+    for check in found.values():
+        assert {name: type(value) for name, value in check.items()} == {
+            "check": str,
+            "passed": bool,
+            "found": str,
+            "way_out": str,
+        }
+        assert all(f"`{name}`" in row for name in check)
 
 
 def test_where_all_is_well_every_check_passes(service: Service) -> None:

@@ -130,7 +130,7 @@ def _made(given: Given, accounts: Accounts, plan: AccountPlan, folder: Folder, p
         folder.write_secret(folder.password, password)
         made = Account(plan.section, plan.drop)
         return replace(made, section={**made.section, **_way_in(given, made, folder.password)})
-    except REFUSED:
+    except (*REFUSED, KeyboardInterrupt):
         folder.password.unlink(missing_ok=True)
         for undo in plan.drop if done else ():
             with suppress(*REFUSED):

@@ -6,19 +6,22 @@ import logging
 import sys
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from lutra_models.errors import LutraError, printable
 
-from lutra_agent.clock import SystemClock
-from lutra_agent.commands.look.reach import Ask
+if TYPE_CHECKING:
+    from lutra_agent.commands.look.reach import Ask
 
 Name = click.option("--name", help="The database's name at the service.  [default: the server's own]")
 Yes = click.option("--yes", is_flag=True, help="Answer every question with yes: for scripts.")
 Print = click.option(
     "--print", "printing", is_flag=True, help="Execute no statement: show them, and continue with the URL's account."
 )
+STOPPED = "stopped; what is done stays, and the same command continues where this one ended"
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as a shell's own."""
 
 
 class Terminal:
@@ -47,6 +50,9 @@ def _ending_in_one_line(command: Callable[..., None]) -> Callable[..., None]:
             command(**options)
         except (LutraError, OSError) as error:
             raise click.ClickException("\n".join(map(printable, str(error).split("\n")))) from error
+        except KeyboardInterrupt:
+            click.echo(f"\n{STOPPED}", err=True)
+            sys.exit(INTERRUPTED)
 
     return run
 
@@ -66,6 +72,7 @@ def add(url: str, name: str | None, yes: bool, printing: bool, elsewhere: bool) 
 
     Repeating the command is harmless: it starts the agent if it does not run, or if its file was edited.
     """
+    from lutra_agent.clock import SystemClock
     from lutra_agent.commands.add.run import Wanted, add_elsewhere
     from lutra_agent.commands.add.run import add as added
 
@@ -77,7 +84,7 @@ def add(url: str, name: str | None, yes: bool, printing: bool, elsewhere: bool) 
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=lambda *asked: _added(asked[-1]))
 @Yes
 @_ending_in_one_line
 def remove(name: str, yes: bool) -> None:
@@ -89,6 +96,13 @@ def remove(name: str, yes: bool) -> None:
     from lutra_agent.commands.add.remove import remove as removed
 
     removed(name, Terminal(yes))
+
+
+def _added(incomplete: str) -> list[str]:
+    """The databases with an agent here, for a shell that completes."""
+    from lutra_agent.commands.add.folder import folders
+
+    return [folder.name for folder in folders() if folder.name.startswith(incomplete)]
 
 
 @click.command()
@@ -104,6 +118,7 @@ def enrol(service: str, token: str, url: str, yes: bool, printing: bool) -> None
     The token is valid once and for 15 minutes, and is replaced by the agent's own. LUTRA_CA_FILE names the authority
     that signed the service's certificate, if it is your own.
     """
+    from lutra_agent.clock import SystemClock
     from lutra_agent.commands.add.run import Wanted
     from lutra_agent.commands.add.run import enrol as enrolled
 

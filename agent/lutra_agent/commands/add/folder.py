@@ -16,6 +16,7 @@ from lutra_agent.errors import ConfigError
 from lutra_agent.files.atomic import make_folder, read_json, write_atomically, write_json
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+LOG = "agent.log"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Folder:
 
     @property
     def log(self) -> Path:
-        return self.path / "agent.log"
+        return self.path / LOG
 
     @property
     def state(self) -> Path:

@@ -23,6 +23,7 @@ from lutra_agent.errors import ConfigError, DatabaseUnavailable
 
 FIRST_REPORT_S = 120.0
 POLL_S = 0.5
+SIGN_EVERY_S = 10.0
 THERE = "run this command on the server's own host, or add --elsewhere, which prints the line for that host"
 
 
@@ -167,7 +168,7 @@ def _complete(
         folder.write_config(_text(given, folder, known))
     before = told.database(known.service["database"])["last_report_at"]
     if _started(folder, variables, person):
-        _await_report(told, known.service["database"], before, folder, clock)
+        _await_report(told, known.service["database"], before, folder, person, clock)
     _tell_next(folder, known, told.database(known.service["database"]), person)
 
 
@@ -220,14 +221,20 @@ def _started(folder: Folder, variables: Mapping[str, str], person: Person) -> bo
     return True
 
 
-def _await_report(told: Service, database: str, before: str | None, folder: Folder, clock: Clock) -> None:
+def _await_report(
+    told: Service, database: str, before: str | None, folder: Folder, person: Person, clock: Clock
+) -> None:
     """Raises ConfigError if the agent ends, or reports nothing in time."""
-    deadline = clock.monotonic() + FIRST_REPORT_S
+    start = said = clock.monotonic()
     while told.database(database)["last_report_at"] == before:
         if process.running(folder) is None:
             raise ConfigError(f"the agent has ended; its log, {folder.log}, ends with:\n{process.last_lines(folder)}")
-        if clock.monotonic() > deadline:
+        now = clock.monotonic()
+        if now > start + FIRST_REPORT_S:
             raise ConfigError(f"no report after {FIRST_REPORT_S:.0f} s: {folder.log} says why; the agent continues")
+        if now >= said + SIGN_EVERY_S:
+            person.tell(f"waiting for the first report, for {now - start:.0f} s so far")
+            said = now
         clock.sleep(POLL_S)
 
 

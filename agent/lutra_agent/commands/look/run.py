@@ -45,6 +45,7 @@ def looked(wanted: Wanted, tell: Tell, ask: Ask | None) -> tuple[str, int]:
     if named.warning:
         tell(named.warning)
     start = clock.now()
+    tell(f"connecting to {named.shown}")
     found = look(named, wanted.seconds, clock, tell, ask)
     made = document(found, named.worded, start, clock.now())
     if wanted.junit is not None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from lutra_models.errors import LutraError
@@ -26,6 +27,7 @@ from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.edge.addresses import counted
 from lutra_service.edge.bodies import BodyLimits
 from lutra_service.edge.limits import MAX_KEYS, Places, Rate
+from lutra_service.edge.refusals import TooManyRequests
 
 Found = Unauthorized | tuple[Principal, LutraError | None]
 UNCOUNTED = "/healthz"
@@ -38,6 +40,10 @@ TOOL = "lutra-tool"
 """The header with the name of the tool by which an AI assistant makes this call."""
 TOOL_CALLS_PER_S = 2.0
 """Of one token. Each is an entry of the audit trail, also one that only reads."""
+REFUSED = "lutra-tool-refused"
+"""The header with the code by which the tools themselves refused a call, before they asked for anything."""
+REFUSALS_PER_S, REFUSALS_BURST_S = 1 / 60, 1200.0
+"""Recorded refusals of one token: twenty at once, then one a minute. A flood of them does not fill the trail."""
 LONGEST_TOOL = 40
 _TOOL_NAME = re.compile(r"[a-z]+(_[a-z]+)*")
 WANTED = "a valid bearer token is needed: Authorization: Bearer lutra_…"
@@ -51,6 +57,7 @@ class Entry:
         self._by_token = Rate(settings.requests_per_s, clock)
         self._by_address = Rate(settings.anonymous_per_s, clock)
         self._tool_calls = Rate(TOOL_CALLS_PER_S, clock)
+        self._refusals = Rate(REFUSALS_PER_S, clock, REFUSALS_BURST_S)
         self._strangers = Places("unknown tokens", STRANGERS_TOGETHER, waiting=500, each=200)
         self.uses = TokenUse(store, clock)
         self._known: OrderedDict[str, None] = OrderedDict()
@@ -77,6 +84,7 @@ class Entry:
         self._by_token.take(who.token_id, "a token")
         current_actor.set(replace(current_actor.get(), token_id=who.token_id, token_name=who.name))
         if refusal is not None:
+            await self._note_refusal(headers.get(TOOL), who, {"refused": refusal.code, **path})
             raise refusal
         return who
 
@@ -92,11 +100,14 @@ class Entry:
         """Record the call of a tool in the audit trail, if a header names one. Raises InvalidRequest for an invalid
         name, NotFound for what does not exist, and TooManyRequests.
         """
-        tool = request.headers.get(TOOL)
+        tool, refused = request.headers.get(TOOL), request.headers.get(REFUSED)
         if tool is None:
             return
-        if len(tool) > LONGEST_TOOL or not _TOOL_NAME.fullmatch(tool):
+        if not all(map(_is_tool, (tool, refused or tool))):
             raise InvalidRequest(f"{TOOL}: a tool's name has at most {LONGEST_TOOL} letters and low lines")
+        if refused is not None:
+            await self._note_refusal(tool, who, {"refused": refused})
+            return
         self._tool_calls.take(who.token_id, "the tools of a token")
         call, path = f"{request.method} {request.url.path}", request.path_params
 
@@ -107,6 +118,17 @@ class Entry:
             audit.record(unit, "tool.call", tool, None, {"call": call}, database_id=database)
 
         await run_in_threadpool(self._store.write, note)
+
+    async def _note_refusal(self, tool: str | None, who: Principal, why: dict[str, str]) -> None:
+        """Record a refused call of a tool, as long as there is room for it."""
+        if tool is None or not _is_tool(tool):
+            return
+        with suppress(TooManyRequests):
+            self._refusals.take(who.token_id, "refused calls")
+            await run_in_threadpool(
+                self._store.write,
+                lambda unit: audit.record(unit, "tool.refuse", tool, None, why, database_id=who.database_id),
+            )
 
     async def _looked_up(self, secret: str, access: Access, path: dict[str, str]) -> Found:
         """Every time: a revoked token is refused at once. One that was valid before does not queue with those that
@@ -143,6 +165,10 @@ class Entry:
 
     def _count_address(self) -> None:
         self._by_address.take(counted(current_actor.get().address), "an address without a valid token")
+
+
+def _is_tool(name: str) -> bool:
+    return len(name) <= LONGEST_TOOL and _TOOL_NAME.fullmatch(name) is not None
 
 
 def secret_of(headers: Headers) -> str | None:

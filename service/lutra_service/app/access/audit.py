@@ -65,6 +65,7 @@ Action = Literal[
     "model.retire",
     "workload.import",
     "tool.call",
+    "tool.refuse",
 ]
 """Every kind of entry. An event has the name of its verb, for every actor."""
 KEPT = timedelta(days=400)

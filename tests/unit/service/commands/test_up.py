@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
+import signal
 import socket
 import stat
 import subprocess
@@ -20,7 +23,7 @@ from lutra_lab.servers.ports import free_port
 from lutra_service.commands import local
 from lutra_service.commands.local import Local, Record, Unusable, born
 
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 Run = Callable[..., Result]
@@ -95,7 +98,9 @@ def test_one_command_starts_a_service_that_the_program_finds_and_another_ends_it
     assert f"at http://127.0.0.1:{port} (context local)" in status
     assert "shop" in status
     assert '"path": "/v1/databases"' in run("logs").output
-    assert '"id"' in run("models", "list", "--json").output, "the service's own verbs find its store as well"
+    (shipped,) = map(json.loads, run("models", "list", "--json").output.splitlines())
+    assert set(shipped) == {"id", "name", "state", "shadow", "suite", "faults", "serves", "missing"}
+    assert shipped["serves"], "the service's own verbs find its store as well"
 
     other = run("up", "--port", str(port + 1), status=1).output
     assert f"run `lutra down`, then `lutra up --port {port + 1}`" in other
@@ -227,3 +232,41 @@ def test_what_neither_answers_nor_ends_is_told_with_the_way_out() -> None:
 
 def test_without_a_log_the_way_out_is_named(run: Run) -> None:
     assert "`lutra up` has started no service yet" in run("logs", status=1).output
+
+
+def test_a_log_is_followed_over_its_emptying_until_ctrl_c() -> None:
+    log = Local.of_user().log
+    log.write_text("before\n" * 3)
+    command = [sys.executable, "-m", "lutra_client.commands.program", "logs", "--follow"]
+    following = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert following.stdout is not None
+    assert [following.stdout.readline() for _ in range(3)] == ["before\n"] * 3
+
+    def told(line: str) -> bool:
+        """Written again and again: when the program begins to follow is its own affair."""
+        with log.open("a") as opened:
+            opened.write(f"{line}\n")
+        ready, _, _ = select.select([following.stdout], [], [], 0.2)
+        return bool(ready) and following.stdout.readline() == f"{line}\n"
+
+    until(lambda: told("a new line"))
+    os.truncate(log, 0)
+    until(lambda: told("after"))
+    following.send_signal(signal.SIGINT)
+    _, said = following.communicate(timeout=PATIENCE_S)
+    assert (following.returncode, said.strip()) == (130, "stopped following; the service goes on")
+
+
+def test_ctrl_c_while_it_starts_leaves_no_service(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Record] = []
+
+    def interrupted(_: Local, record: Record, __: float) -> None:
+        started.append(record)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Local, "wait", interrupted)
+    told = run("up", "--port", str(free_port()), status=130)
+    assert "the service is stopped again; `lutra up` starts it with the same data" in told.output
+    assert born(started[0].pid) == ""
+    assert Local.of_user().running() is None
+    assert not contexts.load().saved

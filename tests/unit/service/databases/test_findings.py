@@ -6,6 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+from click.testing import CliRunner
+from lutra_client import Client
+from lutra_client.commands.program import main
 from lutra_models.symptoms import Diagnosis, Symptom
 from lutra_models.symptoms.listed import listed
 from lutra_service.api.databases.symptom_schemas import NotJudgedAnswer, SymptomAnswer, SymptomsAnswer
@@ -14,6 +18,7 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.db.store import UnitOfWork
 
+from tests.support.cli import faults
 from tests.support.service.hosted import Agent, Service
 from tests.unit.symptoms.cases import CASES
 
@@ -78,7 +83,9 @@ def looked(service: Service, database: str, minutes: int, *shown: Symptom, not_j
     service.store.write(keep)
 
 
-def test_a_finding_goes_comes_back_and_begins_anew(service: Service, database: str) -> None:
+def test_a_finding_goes_comes_back_and_begins_anew(
+    service: Service, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     symptom = FORCED.seen(FORCED.shown)
     assert symptom is not None
     looked(service, database, 0, symptom)
@@ -87,6 +94,10 @@ def test_a_finding_goes_comes_back_and_begins_anew(service: Service, database: s
     assert [(f["gone_at"], f["strength"]) for f in history(service, database)] == [(None, 0.4)]
     looked(service, database, 10)
     (gone,) = history(service, database, "?gone=true")
+    token = service.headers["Authorization"].removeprefix("Bearer ")
+    monkeypatch.setattr(Client, "from_environment", lambda: Client(token=token, http=service.client))
+    told = CliRunner().invoke(main, ["findings", "--gone", "--json"])
+    assert faults("EpisodeAnswer", told.stdout) == []
     assert (gone["since"], gone["last_seen"]) == ("2026-03-01T00:00:00Z", "2026-03-01T00:05:00Z")
     assert gone["gone_at"] == "2026-03-01T00:10:00Z"
     looked(service, database, 20, symptom)

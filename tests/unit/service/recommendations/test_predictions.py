@@ -14,6 +14,7 @@ from lutra_models import gp, serial
 from lutra_service.app.jobs.recommendation_jobs import task_of
 from lutra_service.workers import worker
 
+from tests.support.cli import faults
 from tests.support.service.hosted import Agent, Document, Fakes, Service, fake_executor, running
 
 pytestmark = pytest.mark.slow
@@ -78,6 +79,8 @@ def test_the_program_answers_what_if(tuned: tuple[Service, Agent], monkeypatch: 
     assert "work_mem  " in told.output
     assert "expected: qps " in told.output
     assert "memory: " in told.output
+    told = CliRunner().invoke(main, ["what-if", "shop", "work_mem=6MB", "--json"])
+    assert faults("PredictionsAnswer", told.stdout) == []
     unseen = CliRunner().invoke(main, ["what-if", agent.database, f"{UNSEEN}=200"])
     assert f"not predicted: {UNSEEN}: " in unseen.output
 
