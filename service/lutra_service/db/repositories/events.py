@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import case, delete, exists, func, select
 
-from lutra_service.db.repositories.repository import Repository
+from lutra_service.db.repositories.repository import Condition, Repository
 from lutra_service.db.schema.records import Accepted, Event, Finding
 from lutra_service.db.schema.tables import AcceptedRow, EventRow, FindingRow
 
@@ -52,14 +52,37 @@ class Findings(Repository[Finding]):
 
     def showing(self, database_ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """The numbers of findings that show now and that nobody accepted, by database and kind."""
-        c, a = self.table.c, AcceptedRow.__table__.c
-        taken = exists().where(a.database_id == c.database_id, a.name == c.name, a.until > self._news.now)
-        where = (c.database_id.in_(database_ids), c.gone_at.is_(None), ~taken)
+        c = self.table.c
+        where = (c.database_id.in_(database_ids), c.gone_at.is_(None), ~self._accepted)
         asked = select(c.database_id, c.kind, func.count()).where(*where).group_by(c.database_id, c.kind)
         found: dict[str, dict[str, int]] = {}
         for id_, kind, count in self._db.execute(asked):
             found.setdefault(id_, {})[kind] = count
         return found
+
+    def current(self, kinds: Sequence[str], limit: int, only: str | None = None) -> list[Finding]:
+        """The strongest `limit` of these kinds that show now and that nobody accepted: by kind, in the given order."""
+        c = self.table.c
+        where = (c.gone_at.is_(None), c.kind.in_(kinds), ~self._accepted)
+        place = case({kind: place for place, kind in enumerate(kinds)}, value=c.kind)
+        asked = select(self.table).where(*where, *self._of(only)).order_by(place, c.strength.desc(), c.id).limit(limit)
+        return self._many(asked)
+
+    def gone(self, kinds: Sequence[str], since: datetime, limit: int, only: str | None = None) -> list[Finding]:
+        """The newest `limit` of these kinds that disappeared after that moment and have not come back."""
+        c, later = self.table.c, self.table.alias().c
+        back = exists().where(later.database_id == c.database_id, later.name == c.name, later.id > c.id)
+        where = (c.gone_at > since, c.kind.in_(kinds), ~back)
+        return self._many(select(self.table).where(*where, *self._of(only)).order_by(c.gone_at.desc()).limit(limit))
+
+    def _of(self, only: str | None) -> list[Condition]:
+        return [] if only is None else [self.table.c.database_id == only]
+
+    @property
+    def _accepted(self) -> Condition:
+        """Whether somebody accepted the risk of a row."""
+        c, a = self.table.c, AcceptedRow.__table__.c
+        return exists().where(a.database_id == c.database_id, a.name == c.name, a.until > self._news.now)
 
     def listed(
         self, database_id: str, limit: int, after: str | None, since: datetime | None, gone: bool | None
