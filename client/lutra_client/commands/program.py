@@ -33,6 +33,7 @@ VERBS: dict[str, dict[str, Verb]] = {
     "Look": {
         "status": Verb("Show the service and its databases, or one database.", "look:status"),
         "findings": Verb("List what is wrong, and the cures.", "findings:findings"),
+        "summary": Verb("Summarise a week: load, changes, findings; as text or as a page.", "summary:summary"),
         "history": Verb("List the changes that were applied, confirmed and undone.", "look:history"),
         "events": Verb("List the guards that fired.", "protection:events"),
         "watch": Verb("Follow a recommendation or a session until it ends.", "look:watch"),

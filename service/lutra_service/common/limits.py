@@ -20,7 +20,7 @@ EVENTS = 2000
 LOAD_HOURS = timedelta(days=100)
 """The time for which the hourly load of a database is kept."""
 LOAD_HOUR_BYTES = 4 << 10
-"""One hour's rows: one row for each of its settings, so usually 250 bytes."""
+"""The rows of one hour: one row for each kind of p99, so usually 200 bytes."""
 FINDINGS = 2000
 """Of those that are gone."""
 RECOMMENDATIONS = 2000

@@ -45,7 +45,7 @@ class DatabaseLoadAnswer(Answer):
     """The span before it, of the same length."""
     compared: ComparisonAnswer | None
     """The p99 of both spans at comparable load, where each window is a mean over some hours. Null if one of both has no
-    p99, and for databases beyond the thirty whose p99 differs most: their figures are then plain ones.
+    p99, and for databases beyond the twenty whose p99 differs most: their figures are then plain ones.
     """
     daily: list[LoadAnswer]
     """The load of each day of both spans, the oldest first."""
@@ -55,7 +55,7 @@ class HappeningAnswer(Answer):
     """A change of settings, or a guard that fired."""
 
     at: datetime
-    """When it happened. A change outside Lutra is known to the hour."""
+    """When it happened, or was noticed."""
     database: str
     """The database's name."""
     what: str
@@ -142,15 +142,17 @@ class SummaryAnswer(Answer):
     days: int
     """The requested number of days."""
     databases: list[DatabaseLoadAnswer]
-    """The load of each database: those with the most harmful findings first, then by name; at most 500."""
+    """The load of each database, at most 500: the largest change of p99 at comparable load first, then the most harmful
+    findings.
+    """
     databases_in_all: int
     """The number of databases that the summary covers."""
     counts: dict[str, int]
     """The number of changes and of guards that fired, by `what`."""
     changes: list[HappeningAnswer]
-    """The changes that were applied, confirmed, reverted, refused, rejected or failed, the newest first; at most 50."""
+    """Changes through Lutra: applied, confirmed, reverted, refused, rejected or failed; newest first, at most 50."""
     outside: list[HappeningAnswer]
-    """Settings that changed without Lutra, the newest first; at most 50."""
+    """Settings that changed without the service, the newest first; at most 50."""
     guards: list[HappeningAnswer]
     """The guards that fired, the newest first; at most 50."""
     findings: list[SummaryFindingAnswer]

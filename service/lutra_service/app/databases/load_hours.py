@@ -12,25 +12,17 @@ from lutra_service.db.store import UnitOfWork
 
 AT_ONCE = 2000
 """The most windows that one look adds."""
-SETTINGS_APART = 12
-"""The most settings in one hour that have a row each; all further ones share a row, without a hash."""
-Key = tuple[datetime, str, str]
+Key = tuple[datetime, str]
 
 
 def add_new(unit: UnitOfWork, database_id: str) -> None:
     """Add the windows that arrived since the previous call to their hours. The caller holds the database's row."""
     found = unit.reports.readings(database_id, unit.load_hours.newest(database_id), AT_ONCE)
     fresh: dict[Key, list[Reading]] = {}
-    hours = sorted({_hour(reading, unit.now) for reading in found})
-    rows = unit.load_hours.of(database_id, hours) if hours else []
-    known = {(h.hour, h.settings_hash, h.p99_of): h for h in rows}
-    apart = {hour: {h.settings_hash for h in rows if h.hour == hour} for hour in hours}
     for reading in found:
-        hour = _hour(reading, unit.now)
-        if len(apart[hour]) < SETTINGS_APART:
-            apart[hour].add(reading.settings_hash)
-        hash_ = reading.settings_hash if reading.settings_hash in apart[hour] else ""
-        fresh.setdefault((hour, hash_, _p99_of(reading)), []).append(reading)
+        fresh.setdefault((_hour(reading, unit.now), _p99_of(reading)), []).append(reading)
+    hours = sorted({hour for hour, _ in fresh})
+    known = {(h.hour, h.p99_of): h for h in unit.load_hours.of(database_id, hours)} if hours else {}
     for key, readings in fresh.items():
         _add(unit, database_id, key, known.get(key), readings)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
 from statistics import fmean, median
 
 from lutra_models.judgement import Judgement, LoadedWindow, judge, sentence
@@ -17,9 +16,9 @@ from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import LoadHour
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-COMPARED = 30
+COMPARED = 20
 """The most databases whose spans are compared at comparable load: those whose p99 differs most."""
-BLOCKS = 28
+BLOCKS = 21
 """The most windows on either side of such a comparison: each is the mean over some hours."""
 FASTER = Objective(P99.name, "minimize")
 
@@ -48,7 +47,7 @@ class Span:
 
 @dataclass
 class Hour:
-    """One hour of a database, over all its settings; p99 only of the kind that is compared."""
+    """One hour of a database, over all its windows; p99 only of the kind that is compared."""
 
     windows: int = 0
     p99_windows: int = 0
@@ -78,13 +77,10 @@ class Hour:
 
 @dataclass(frozen=True)
 class Week:
-    """The hours of a database in both spans. `hashes` are its settings in the order in which they became active, each
-    with its hour; a hash that is not known is left out.
-    """
+    """The hours of a database in both spans, with the kind of p99 that is compared."""
 
     p99_of: str
     hours: Mapping[datetime, Hour]
-    hashes: Sequence[tuple[datetime, str]] = field(default_factory=list)
 
     def within(self, since: datetime, until: datetime) -> dict[datetime, Hour]:
         return {at: hour for at, hour in self.hours.items() if since <= at < until}
@@ -108,9 +104,7 @@ def _week(rows: Sequence[LoadHour], span: Span) -> Week:
     hours: dict[datetime, Hour] = {}
     for row in rows:
         hours.setdefault(row.hour, Hour()).add(row, p99_of)
-    hashes = [(row.hour, row.settings_hash) for row in rows if row.settings_hash]
-    changed = [after for before, after in pairwise(hashes) if before[1] != after[1]]
-    return Week(p99_of, hours, [*hashes[:1], *changed])
+    return Week(p99_of, hours)
 
 
 def figures(week: Week | None, since: datetime, until: datetime) -> Document:
@@ -149,6 +143,13 @@ def compared(found: Mapping[str, Week], span: Span) -> dict[str, Document]:
     return {id_: {**found.to_dict(), "sentence": sentence(found)} for id_, found in judged.items()}
 
 
+def difference(compared: Document | None) -> float:
+    """The size of a change that was seen, in logarithms; 0 if none was seen."""
+    if compared is None or compared["verdict"] not in ("better", "worse"):
+        return 0.0
+    return abs(math.log(compared["ratio"]))
+
+
 def _apart(week: Week, span: Span) -> float | None:
     """The distance between the medians; None if one of them is unknown or 0."""
     spans = ((span.before, span.since), (span.since, span.until))
@@ -162,7 +163,7 @@ def _judged(week: Week, span: Span) -> Judgement:
 
 
 def _blocks(week: Week, since: datetime, until: datetime) -> list[LoadedWindow]:
-    """At most 28 windows, each the mean over the hours of an equal part of the span."""
+    """At most 21 windows, each the mean over the hours of an equal part of the span."""
     length = math.ceil((until - since) / BLOCKS / HOUR) * HOUR
     parts: dict[datetime, list[Mapping[str, float]]] = {}
     for at, hour in week.within(since, until).items():

@@ -15,7 +15,7 @@ from lutra_service.db.schema.records import Database, Finding, Session
 from lutra_service.db.store import UnitOfWork
 
 DATABASES = 500
-"""The most databases whose load a summary lists: those with the most harmful findings first."""
+"""The most databases whose load a summary lists."""
 LISTED = 50
 """The most items of each other list."""
 PAGE = 500
@@ -44,7 +44,6 @@ def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
         "databases": _loads(span, databases, weeks, harm),
         "databases_in_all": len(databases),
         **changes.happened(unit, span.since, only, names),
-        "outside": changes.outside(unit, weeks, span.since, names),
         "findings": [_finding(f, names) for f in findings],
         "findings_by_kind": {kind: sum(of.get(kind, 0) for of in harm.values()) for kind in HARMFUL},
         "gone": [_finding(f, names) for f in gone if f.database_id in names],
@@ -76,9 +75,14 @@ def _loads(
     weeks: Mapping[str, load.Week],
     harm: Mapping[str, Mapping[str, int]],
 ) -> list[Document]:
-    """The most harmful findings first, then by name."""
-    order = sorted(databases, key=lambda id_: (*(-harm.get(id_, {}).get(k, 0) for k in HARMFUL), databases[id_].name))
+    """The largest change at comparable load first, then the most harmful findings."""
     compared = load.compared(weeks, span)
+
+    def place(id_: str) -> tuple[object, ...]:
+        findings = (-harm.get(id_, {}).get(kind, 0) for kind in HARMFUL)
+        return -load.difference(compared.get(id_)), *findings, databases[id_].name
+
+    order = sorted(databases, key=place)
     return [_load(databases[id_], span, weeks.get(id_), compared.get(id_)) for id_ in order[:DATABASES]]
 
 

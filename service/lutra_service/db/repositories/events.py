@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import case, delete, exists, func, select
+from sqlalchemy import case, delete, exists, func, or_, select
 
 from lutra_service.db.repositories.repository import Condition, Repository
 from lutra_service.db.schema.records import Accepted, Event, Finding
@@ -71,7 +71,8 @@ class Findings(Repository[Finding]):
     def gone(self, kinds: Sequence[str], since: datetime, limit: int, only: str | None = None) -> list[Finding]:
         """The newest `limit` of these kinds that disappeared after that moment and have not come back."""
         c, later = self.table.c, self.table.alias().c
-        back = exists().where(later.database_id == c.database_id, later.name == c.name, later.id > c.id)
+        since_then = or_(later.gone_at.is_(None), later.gone_at > c.gone_at)
+        back = exists().where(later.database_id == c.database_id, later.name == c.name, since_then)
         where = (c.gone_at > since, c.kind.in_(kinds), ~back)
         return self._many(select(self.table).where(*where, *self._of(only)).order_by(c.gone_at.desc()).limit(limit))
 

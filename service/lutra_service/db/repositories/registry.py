@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from lutra_models.errors import NotFound
-from sqlalchemy import insert, or_, select, tuple_, update
+from sqlalchemy import insert, or_, select, update
 
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Condition, Repository, remembered
@@ -72,13 +72,6 @@ class Databases(Repository[Database]):
             select(table.c.settings).where(table.c.database_id == id_, table.c.hash == hash_)
         ).scalar()
         return found if isinstance(found, dict) else None
-
-    def settings_by_hash(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Document]:
-        """The stored settings of these databases and hashes."""
-        c = SettingsRow.__table__.c
-        wanted = tuple_(c.database_id, c.hash).in_(list(keys))
-        found = self._db.execute(select(c.database_id, c.hash, c.settings).where(wanted))
-        return {(id_, hash_): settings for id_, hash_, settings in found}
 
     @remembered
     def unreadable(self, id_: str, hash_: str | None) -> dict[str, str]:

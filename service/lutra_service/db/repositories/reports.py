@@ -108,7 +108,7 @@ class Reports(Repository[StoredReport]):
         """The windows that were measured and stored after the row `after`, in that order: only their load and p99."""
         c = self.table.c
         metrics = (c.metrics[m.name].as_float().label(m.name) for m in (QPS, TPS, P99))
-        plain = (c.id, c.window_end, c.windows, c.settings_hash, c.p99_source, c.p99_of)
+        plain = (c.id, c.window_end, c.windows, c.p99_source, c.p99_of)
         measured = (c.window_end.is_not(None), c.failure.is_(None), c.ended_early.is_(None))
         asked = select(*plain, *metrics).where(c.database_id == database_id, c.id > after, *measured)
         return [Reading(**row) for row in self._db.execute(asked.order_by(c.id).limit(limit)).mappings()]

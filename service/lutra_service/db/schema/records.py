@@ -265,7 +265,6 @@ class Reading:
     id: int
     window_end: datetime
     windows: int
-    settings_hash: str
     p99_source: str | None
     p99_of: str | None
     qps: float | None
@@ -278,7 +277,6 @@ class LoadHour:
     id: Id
     database_id: OfDatabase
     hour: Annotated[datetime, Stored(is_indexed=True)]
-    settings_hash: Annotated[str, Stored(64)]
     p99_of: Annotated[str, Stored(50)]
     windows: int
     newest: Annotated[int, Stored(is_big=True)]

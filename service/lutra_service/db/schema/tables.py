@@ -201,8 +201,7 @@ class EventRow(Table):
 
 
 class LoadHourRow(Table):
-    """The load of a database in one hour, which outlasts its windows: means over windows with the same settings and the
-    same kind of p99.
+    """The load of a database in one hour, which outlasts its windows: means over windows with the same kind of p99.
 
     `hour` is its start, in UTC. `p99_of` is the source of p99 and what it counts, as in "histogram of statement"; empty
     for windows without p99. `newest` is the number of the newest report in it: the next look begins after that.
@@ -211,7 +210,7 @@ class LoadHourRow(Table):
     __table__ = _table(
         "load_hours",
         LoadHour,
-        UniqueConstraint("database_id", "hour", "settings_hash", "p99_of", name="uq_load_hours_hour"),
+        UniqueConstraint("database_id", "hour", "p99_of", name="uq_load_hours_hour"),
         Index("ix_load_hours_newest", "database_id", "newest"),
     )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from lutra_service.app.access import audit
 from lutra_service.app.databases import load_hours
 from lutra_service.app.summary import weekly
 from lutra_service.db.schema.records import Finding, LoadHour
@@ -19,16 +19,6 @@ HOUR = timedelta(hours=1)
 NOW = datetime(2026, 3, 30, 8, 20, tzinfo=UTC)
 """The night before it, clocks in Europe were put forward."""
 SECRET = "<script>alert(1)</script>\x1b[2J"
-
-
-@contextmanager
-def at(service: Service, now: datetime) -> Iterator[None]:
-    """Transactions begin at that moment."""
-    clock, service.store._clock = service.store._clock, lambda: now
-    try:
-        yield
-    finally:
-        service.store._clock = clock
 
 
 def summary(service: Service, query: str = "", now: datetime | None = None) -> Document:
@@ -52,7 +42,7 @@ def hours(service: Service, database: str, before: float, after: float, until: d
             hour = first + number * HOUR
             busy = 1.0 + 0.5 * (hour.hour / 23)
             p99 = (before if number < 7 * 24 else after) * busy * (1.02 if number % 2 else 0.98)
-            told = {"settings_hash": "h1", "p99_of": "histogram of statement", "windows": 360, "newest": number + 1}
+            told = {"p99_of": "histogram of statement", "windows": 360, "newest": number + 1}
             told |= {"qps": 1000.0 * busy, "p99_ms": p99, **more}
             unit.load_hours.add(LoadHour(unit.new_id("lh"), database, hour, **told))
 
@@ -101,16 +91,6 @@ def test_each_window_counts_once_in_its_hour(service: Service, agent: Agent) -> 
     assert sum((h.p99_ms or 0.0) * h.windows for h in found) == 60.0
 
 
-def test_settings_beyond_a_dozen_in_an_hour_share_a_row(service: Service, agent: Agent) -> None:
-    agent.clock = datetime.now(UTC).replace(minute=0, second=0) - HOUR
-    for number in range(15):
-        agent.send(agent.report(**agent.window(qps=10.0)) | {"settings_hash": f"h{number}"})
-    service.store.write(lambda unit: load_hours.add_new(unit, unit.databases.lock(agent.database).id))
-    found = service.store.read(lambda unit: unit.load_hours.between(unit.now - 3 * HOUR, unit.now))
-    assert (len(found), sum(h.windows for h in found)) == (13, 15)
-    assert [h.windows for h in found if not h.settings_hash] == [3]
-
-
 def test_a_change_is_told_with_who_decided_it_and_its_undo(service: Service, agent: Agent) -> None:
     agent.observe(4)
     made = applied(service, agent)
@@ -129,21 +109,22 @@ def test_a_change_is_told_with_who_decided_it_and_its_undo(service: Service, age
     assert "changes: 1 applied, 1 reverted, 1 guard fired" in found["text"]
 
 
-def test_a_setting_that_somebody_else_changed_is_named(service: Service, agent: Agent) -> None:
-    agent.observe(1)
-    agent.apply({"work_mem": "16384"})
-    agent.observe(1)
-    service.store.write(lambda unit: load_hours.add_new(unit, unit.databases.lock(agent.database).id))
-    (told,) = summary(service)["outside"]
-    assert (told["what"], told["change"]) == ("changed outside Lutra", "work_mem 4096 kB → 16384 kB")
+def test_settings_that_changed_without_the_service_are_a_list_of_their_own(service: Service, database: str) -> None:
+    rolled_back = {"settings": {"work_mem": {"before": "8MB", "after": "4MB"}}, "reason": "nights were slow"}
+    drift = {"changes": {"jit": ["on", "off"]}}
 
+    def keep(unit: UnitOfWork) -> None:
+        audit.record(unit, "host.rollback", database, None, rolled_back, database_id=database, by=audit.ON_HOST)
+        entry = unit.audit.listed(1, None)[0]
+        told = replace(entry, id=unit.new_id("aud"), action="settings.drift", after=drift, token_name=audit.BY_HAND)
+        unit.audit.add(told)
 
-def test_a_setting_that_lutra_changed_is_not_named_as_changed_outside(service: Service, agent: Agent) -> None:
-    agent.observe(2)
-    applied(service, agent)
-    agent.observe(2)
-    service.store.write(lambda unit: load_hours.add_new(unit, unit.databases.lock(agent.database).id))
-    assert summary(service)["outside"] == []
+    service.store.write(keep)
+    told = {(e["what"], e["change"], e["by"], e["why"]) for e in summary(service)["outside"]}
+    assert told == {
+        ("rolled back on the host", "work_mem 8MB → 4MB", "an operator on the host", "nights were slow"),
+        ("changed outside Lutra", "jit on → off", "somebody at the server", ""),
+    }
 
 
 def test_findings_are_told_while_they_show_and_when_they_are_gone(service: Service, database: str) -> None:
