@@ -476,6 +476,21 @@ class Observations(Group[D]):
         )
 
 
+class Summary(Group[D]):
+    """What happened in the last days, of the fleet or of one database."""
+
+    @call
+    def get(self, *, days: int | None = None, database: str | None = None) -> Request[schemas.SummaryAnswer]:
+        """What happened in the last days, against as many days before: load and p99, changes and their effect, guards,
+        findings, proposals, sessions and silent agents, of the databases that the token reaches.
+
+        days: The number of days up to now.
+        database: Only this database, by its id; otherwise all that are in use."""
+        return Request(
+            "GET", path("/v1/summary"), query=given(days=days, database=database), answer=schemas.SummaryAnswer
+        )
+
+
 class Predictions(Group[D]):
     """What-if: the p99 and QPS of given settings."""
 
@@ -965,6 +980,11 @@ class Operations(Group[D]):
     def observations(self) -> Observations[D]:
         """All observations, as data sets: JSON lines, CSV, Parquet."""
         return Observations(self.driver)
+
+    @property
+    def summary(self) -> Summary[D]:
+        """What happened in the last days, of the fleet or of one database."""
+        return Summary(self.driver)
 
     @property
     def predictions(self) -> Predictions[D]:

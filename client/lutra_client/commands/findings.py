@@ -32,7 +32,15 @@ from lutra_client.moments import text
 if TYPE_CHECKING:
     from lutra_client.client import Client
     from lutra_client.schemas import AcceptedAnswer
-NOTHING: dict[str, Any] = {"start": None, "end": None, "windows": 0, "seconds": 0, "symptoms": [], "evaluated": 0, "not_judged": []}
+NOTHING: dict[str, Any] = {
+    "start": None,
+    "end": None,
+    "windows": 0,
+    "seconds": 0,
+    "symptoms": [],
+    "evaluated": 0,
+    "not_judged": [],
+}
 """The document of a database of which nothing is known."""
 WORST = ("DATABASE", "KIND", "WORST FINDING", "WHAT")
 SENTENCE = 90

@@ -38,6 +38,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "status": Verb("Show the service and its databases, or one database.", "look:status"),
         "findings": Verb("List what is wrong, and the cures.", "findings:findings"),
         "history": Verb("List the changes that were applied, undone and refused.", "look:history"),
+        "summary": Verb("Summarise a week: load, changes, findings; as text or as a page.", "summary:summary"),
         "events": Verb("List the guards that fired.", "protection:events"),
         "watch": Verb("Follow a recommendation or a session until it ends.", "look:watch"),
         "check": Verb("Look at a server without a service, and list what is wrong.", brought_by="lutra-agent"),

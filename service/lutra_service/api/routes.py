@@ -18,6 +18,7 @@ from lutra_service.api.openapi import description, docs
 from lutra_service.api.recommendations import predictions, recommendations
 from lutra_service.api.reports import reports
 from lutra_service.api.sessions import sessions
+from lutra_service.api.summary import summary
 from lutra_service.api.workloads import workloads
 
 ROUTERS = (
@@ -33,6 +34,7 @@ ROUTERS = (
     predictions.router,
     sessions.router,
     observations.router,
+    summary.router,
     knobs.router,
     versions.router,
     workloads.router,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 
 DAILY_BYTES = 512 << 20
 """The bytes that a database may add in a day. An agent that reports every 10 seconds adds an eighth of it."""
@@ -16,6 +17,10 @@ METRICS_TOGETHER = 500
 OLD_REPORTS = 2000
 """The number of reports older than the retention that each database keeps."""
 EVENTS = 2000
+LOAD_HOURS = timedelta(days=100)
+"""The time for which the hourly load of a database is kept."""
+LOAD_HOUR_BYTES = 4 << 10
+"""The rows of one hour: one row for each kind of p99, so usually 200 bytes."""
 FINDINGS = 2000
 """Of those that are gone."""
 RECOMMENDATIONS = 2000
@@ -44,5 +49,5 @@ def most_bytes(retention_days: float, daily_bytes: int = DAILY_BYTES) -> int:
     """
     within = math.ceil(retention_days + 1) * daily_bytes
     older = OLD_REPORTS * REPORT_BYTES + EVENTS * EVENT_BYTES + RECOMMENDATIONS * RECOMMENDATION_BYTES
-    older += FINDINGS * FINDING_BYTES
+    older += FINDINGS * FINDING_BYTES + LOAD_HOURS // timedelta(hours=1) * LOAD_HOUR_BYTES
     return within + older + SNAPSHOTS * (SNAPSHOT_BYTES + WORKLOAD_BYTES) + SESSIONS * SESSION_BYTES + SETTINGS_BYTES

@@ -22,6 +22,7 @@ from lutra_service.db.repositories.bulk import Bulk
 from lutra_service.db.repositories.events import AcceptedFindings, Audit, Events, Findings
 from lutra_service.db.repositories.jobs import Jobs
 from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.repositories.load_hours import LoadHours
 from lutra_service.db.repositories.models import ModelJobs, Models
 from lutra_service.db.repositories.observations import Observations
 from lutra_service.db.repositories.recommendations import Recommendations
@@ -111,6 +112,7 @@ class UnitOfWork:
         self.observations = Observations(db)
         self.events = Events(db, news, ledger)
         self.findings = Findings(db, news)
+        self.load_hours = LoadHours(db, news)
         self.accepted = AcceptedFindings(db, news)
         self.snapshots = Snapshots(db, news, ledger)
         self.workloads = Workloads(db, news, ledger)

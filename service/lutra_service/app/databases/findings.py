@@ -12,6 +12,7 @@ from lutra_models.symptoms import Diagnosis, Symptom
 from lutra_models.symptoms.listed import kinds_of
 
 from lutra_service.app.access import audit
+from lutra_service.app.databases import load_hours
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.symptoms import seen
 from lutra_service.app.errors import InvalidRequest
@@ -62,11 +63,14 @@ def _looked(unit: UnitOfWork, id_: str) -> Look:
 
 
 def keep(unit: UnitOfWork, looked: Look) -> None:
-    """Store the findings that began, continue and ended, unless another process has checked meanwhile."""
+    """Store the hourly load, and the findings that began, continue and ended, unless another process has checked
+    meanwhile.
+    """
     before = unit.databases.lock(looked.database_id)
     if before.looked_at != looked.before:
         return
     unit.databases.change(before.id, looked_at=unit.now)
+    load_hours.add_new(unit, before.id)
     if looked.found is None or not looked.found.windows:
         return
     known = unit.findings.newest(before.id)

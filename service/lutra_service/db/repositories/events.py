@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, delete, exists, func, select
+from lutra_models.lifecycle import RecommendationKind
+from sqlalchemy import CursorResult, case, delete, exists, func, or_, select
 
-from lutra_service.db.repositories.repository import Repository
+from lutra_service.db.repositories.repository import Condition, Repository
 from lutra_service.db.schema.records import Accepted, AuditEntry, Event, Finding
-from lutra_service.db.schema.tables import AcceptedRow, AuditRow, EventRow, FindingRow
+from lutra_service.db.schema.tables import AcceptedRow, AuditRow, EventRow, FindingRow, RecommendationRow
 
 BATCH = 500
 
@@ -55,14 +56,38 @@ class Findings(Repository[Finding]):
 
     def showing(self, database_ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """The numbers of findings that show now and that nobody accepted, by database and kind."""
-        c, a = self.table.c, AcceptedRow.__table__.c
-        taken = exists().where(a.database_id == c.database_id, a.name == c.name, a.until > self._news.now)
-        where = (c.database_id.in_(database_ids), c.gone_at.is_(None), ~taken)
+        c = self.table.c
+        where = (c.database_id.in_(database_ids), c.gone_at.is_(None), ~self._accepted)
         asked = select(c.database_id, c.kind, func.count()).where(*where).group_by(c.database_id, c.kind)
         found: dict[str, dict[str, int]] = {}
         for id_, kind, count in self._db.execute(asked):
             found.setdefault(id_, {})[kind] = count
         return found
+
+    def current(self, kinds: Sequence[str], limit: int, only: str | None = None) -> list[Finding]:
+        """The strongest `limit` of these kinds that show now and that nobody accepted: by kind, in the given order."""
+        c = self.table.c
+        where = (c.gone_at.is_(None), c.kind.in_(kinds), ~self._accepted)
+        place = case({kind: place for place, kind in enumerate(kinds)}, value=c.kind)
+        asked = select(self.table).where(*where, *self._of(only)).order_by(place, c.strength.desc(), c.id).limit(limit)
+        return self._many(asked)
+
+    def gone(self, kinds: Sequence[str], since: datetime, limit: int, only: str | None = None) -> list[Finding]:
+        """The newest `limit` of these kinds that disappeared after that moment and have not come back."""
+        c, later = self.table.c, self.table.alias().c
+        since_then = or_(later.gone_at.is_(None), later.gone_at > c.gone_at)
+        back = exists().where(later.database_id == c.database_id, later.name == c.name, since_then)
+        where = (c.gone_at > since, c.kind.in_(kinds), ~back)
+        return self._many(select(self.table).where(*where, *self._of(only)).order_by(c.gone_at.desc()).limit(limit))
+
+    def _of(self, only: str | None) -> list[Condition]:
+        return [] if only is None else [self.table.c.database_id == only]
+
+    @property
+    def _accepted(self) -> Condition:
+        """Whether somebody accepted the risk of a row."""
+        c, a = self.table.c, AcceptedRow.__table__.c
+        return exists().where(a.database_id == c.database_id, a.name == c.name, a.until > self._news.now)
 
     def listed(
         self, database_id: str, limit: int, after: str | None, since: datetime | None, gone: bool | None
@@ -106,6 +131,21 @@ class Audit(Repository[AuditEntry]):
         where = [column == value for column, value in wanted if value is not None]
         where += [] if since is None else [c.at > since]
         return self.page(*where, limit=limit, after=after, newest_first=True)
+
+    def within(
+        self, since: datetime, actions: Sequence[str], limit: int, only: str | None = None
+    ) -> tuple[list[AuditEntry], dict[str, int]]:
+        """The newest `limit` of these actions since then, of databases or of the one, and the number of each action. A
+        rollback that was carried out is not among them: what it undid is.
+        """
+        c, r = self.table.c, RecommendationRow.__table__.c
+        carried_out = exists().where(r.id == c.target, r.kind == RecommendationKind.ROLLBACK)
+        undid = c.action.in_(("recommendation.apply", "recommendation.confirm")) & carried_out
+        where = [c.at > since, c.action.in_(actions), c.database_id.is_not(None), ~undid]
+        where += [] if only is None else [c.database_id == only]
+        counted = self._db.execute(select(c.action, func.count()).where(*where).group_by(c.action))
+        newest = self._many(select(self.table).where(*where).order_by(c.at.desc(), c.id.desc()).limit(limit))
+        return newest, {str(action): int(count) for action, count in counted}
 
     def delete_audit(self, before: datetime) -> int:
         """Delete a batch of the entries from before that moment. Returns their number."""

@@ -70,6 +70,18 @@ class Recommendations(Repository[Recommendation]):
         )
         return [self._as_record({"before": {}, **row}) for row in found.mappings()]
 
+    def named(self, ids: Sequence[str]) -> dict[str, Recommendation]:
+        """Those of these ids, by id, without what is only shown to people (OUTLINED)."""
+        columns = [c for c in self.table.c if c.name not in OUTLINED]
+        found = self._db.execute(select(*columns).where(self.table.c.id.in_(ids)))
+        return {row["id"]: self._as_record({"before": {}, **row}) for row in found.mappings()}
+
+    def waiting(self, limit: int, only: str | None = None) -> list[Recommendation]:
+        """Those that wait for a decision, of all databases or of the one: the oldest `limit`, in order."""
+        c = self.table.c
+        where = [c.state == State.PROPOSED, *([] if only is None else [c.database_id == only])]
+        return self.page(*where, limit=limit)
+
     def of_kind(
         self, session_id: str, kinds: Sequence[str], states: Sequence[str] | None = None
     ) -> list[Recommendation]:

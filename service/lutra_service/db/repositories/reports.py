@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from lutra_models.metrics import P99, QPS, TPS
 from sqlalchemy import ColumnElement, bindparam, func, literal_column, select, text
 
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Repository
-from lutra_service.db.schema.records import StoredReport
+from lutra_service.db.schema.records import Reading, StoredReport
 from lutra_service.db.schema.tables import ALIKE, LEARNED, DatabaseRow, ReportRow
 
 _C = ReportRow.__table__.c
@@ -102,6 +103,15 @@ class Reports(Repository[StoredReport]):
         newest = select(func.max(c.id)).where(c.database_id == d.id, c.window_end.is_not(None)).scalar_subquery()
         wanted = select(newest).where(d.id.in_(database_ids))
         return dict(self._db.execute(select(c.database_id, c.metrics).where(c.id.in_(wanted))).tuples().all())
+
+    def readings(self, database_id: str, after: int, limit: int) -> list[Reading]:
+        """The windows that were measured and stored after the row `after`, in that order: only their load and p99."""
+        c = self.table.c
+        metrics = (c.metrics[m.name].as_float().label(m.name) for m in (QPS, TPS, P99))
+        plain = (c.id, c.window_end, c.windows, c.p99_source, c.p99_of)
+        measured = (c.window_end.is_not(None), c.failure.is_(None), c.ended_early.is_(None))
+        asked = select(*plain, *metrics).where(c.database_id == database_id, c.id > after, *measured)
+        return [Reading(**row) for row in self._db.execute(asked.order_by(c.id).limit(limit)).mappings()]
 
     def of_recommendation(self, recommendation_id: str, newest: int = 100) -> list[StoredReport]:
         """The newest, in the order in which they arrived."""

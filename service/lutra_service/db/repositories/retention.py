@@ -19,6 +19,7 @@ from lutra_service.db.schema.tables import (
     FindingRow,
     IdempotencyRow,
     JobRow,
+    LoadHourRow,
     ModelJobRow,
     RecommendationRow,
     ReportRow,
@@ -41,6 +42,7 @@ _SESSIONS = SessionRow.__table__.c
 _EVENTS = EventRow.__table__.c
 _FINDINGS = FindingRow.__table__.c
 _ACCEPTED = AcceptedRow.__table__.c
+_HOURS = LoadHourRow.__table__.c
 _SNAPSHOTS = SnapshotRow.__table__.c
 _WORKLOADS = WorkloadRow.__table__.c
 _JOBS = JobRow.__table__.c
@@ -109,6 +111,11 @@ class RetentionRepository:
         """A batch of those that are gone and are not among the newest `keep` of them."""
         gone = select(_FINDINGS.id).where(_FINDINGS.database_id == database_id, _FINDINGS.gone_at < before)
         return self._delete(_FINDINGS.id, self._surplus(gone, _FINDINGS.id, keep))
+
+    def delete_load_hours(self, before: datetime) -> int:
+        """A batch of the hours from before that moment."""
+        old = select(_HOURS.id).where(_HOURS.hour < before).order_by(_HOURS.hour).limit(BATCH)
+        return self._delete(_HOURS.id, self._found(old))
 
     def delete_snapshots(self, before: datetime, keep: int) -> int:
         """Old snapshots, except those that a stored request builds on, those that the memory uses, and the last of a
@@ -190,7 +197,7 @@ class RetentionRepository:
         rows += self._delete(_SNAPSHOTS.id, [id_ for id_ in mine if id_ not in named] + trained)
         of_tokens = select(tokens.id).where(tokens.database_id == database_id)
         rows += self._deleted(delete(IdempotencyRow).where(answers.token_id.in_(of_tokens)))
-        told = (_JOBS, _REPORTS, _EVENTS, _FINDINGS, _ACCEPTED)
+        told = (_JOBS, _REPORTS, _EVENTS, _FINDINGS, _ACCEPTED, _HOURS)
         owned = (*told, _WORKLOADS, _RECOMMENDATIONS, _SESSIONS, _SETTINGS, tokens)
         for owner in (c.database_id for c in owned):
             rows += self._deleted(delete(cast(Any, owner).table).where(owner == database_id))

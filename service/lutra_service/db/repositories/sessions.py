@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from lutra_models.errors import LONGEST_MESSAGE
 from lutra_models.lifecycle import OPEN_SESSIONS, SessionState, advance_session
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Repository, RowMoved, remembered
@@ -31,6 +32,13 @@ class Sessions(Repository[Session]):
 
     def listed(self, database_id: str, limit: int, after: str | None) -> list[Session]:
         return self.page(self.table.c.database_id == database_id, limit=limit, after=after, newest_first=True)
+
+    def within(self, since: datetime, limit: int, only: str | None = None) -> list[Session]:
+        """The newest `limit` that are open or ended after that moment, of all databases or of the one."""
+        c = self.table.c
+        where = [or_(c.state.in_(OPEN_SESSIONS), c.ended_at > since)]
+        where += [] if only is None else [c.database_id == only]
+        return self.page(*where, limit=limit, newest_first=True)
 
     def measured(self, least: int, limit: int) -> list[str]:
         """The newest sessions of all databases with at least this number of measured recommendations, newest first."""

@@ -259,6 +259,33 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """The load and the p99 of one stored window; `windows` is more than one after a merge."""
+
+    id: int
+    window_end: datetime
+    windows: int
+    p99_source: str | None
+    p99_of: str | None
+    qps: float | None
+    tps: float | None
+    p99_ms: float | None
+
+
+@dataclass(frozen=True)
+class LoadHour:
+    id: Id
+    database_id: OfDatabase
+    hour: Annotated[datetime, Stored(is_indexed=True)]
+    p99_of: Annotated[str, Stored(50)]
+    windows: int
+    newest: Annotated[int, Stored(is_big=True)]
+    qps: float | None = None
+    tps: float | None = None
+    p99_ms: float | None = None
+
+
+@dataclass(frozen=True)
 class Finding:
     id: Id
     database_id: OfDatabase

@@ -25,6 +25,7 @@ from lutra_service.db.schema.records import (
     Event,
     Finding,
     Job,
+    LoadHour,
     ModelJob,
     ModelVersion,
     Session,
@@ -196,6 +197,21 @@ class EventRow(Table):
         Event,
         UniqueConstraint("database_id", "agent_event", name="uq_events_agent_event"),
         Index("ix_events_database", "database_id", "id"),
+    )
+
+
+class LoadHourRow(Table):
+    """The load of a database in one hour, which outlasts its windows: means over windows with the same kind of p99.
+
+    `hour` is its start, in UTC. `p99_of` is the source of p99 and what it counts, as in "histogram of statement"; empty
+    for windows without p99. `newest` is the number of the newest report in it: the next look begins after that.
+    """
+
+    __table__ = _table(
+        "load_hours",
+        LoadHour,
+        UniqueConstraint("database_id", "hour", "p99_of", name="uq_load_hours_hour"),
+        Index("ix_load_hours_newest", "database_id", "newest"),
     )
 
 

@@ -52,6 +52,16 @@ from lutra_service.api.openapi.examples.models import (
     scoring,
     session_score,
 )
+from lutra_service.api.openapi.examples.summary import (
+    database_load,
+    happening,
+    silent,
+    span_load,
+    summary,
+    summary_finding,
+    summary_session,
+    waiting,
+)
 from lutra_service.api.openapi.examples.tuning import (
     change,
     comparison,
@@ -245,6 +255,14 @@ EXAMPLES: dict[str, Example] = {
     "ProblemError": problem_error,
     "Readiness": {"status": "ready"},
     "ReasonAnswer": reason,
+    "DatabaseLoadAnswer": database_load,
+    "HappeningAnswer": happening,
+    "LoadAnswer": span_load,
+    "SilentAnswer": silent,
+    "SummaryAnswer": summary,
+    "SummaryFindingAnswer": summary_finding,
+    "SummarySessionAnswer": summary_session,
+    "WaitingAnswer": waiting,
     "Receipt": {
         "protocol": PROTOCOL,
         "duplicate": False,

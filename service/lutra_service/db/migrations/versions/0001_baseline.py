@@ -145,6 +145,24 @@ def upgrade() -> None:
     op.create_index("ix_findings_name", "findings", ["database_id", "name", "id"])
 
     op.create_table(
+        "load_hours",
+        sa.Column("id", sa.String(length=40), nullable=False),
+        sa.Column("database_id", sa.String(length=40), nullable=False),
+        sa.Column("hour", UtcDateTime(), nullable=False),
+        sa.Column("p99_of", sa.String(length=50), nullable=False),
+        sa.Column("windows", sa.Integer(), nullable=False),
+        sa.Column("newest", sa.BigInteger(), nullable=False),
+        sa.Column("qps", sa.Double(), nullable=True),
+        sa.Column("tps", sa.Double(), nullable=True),
+        sa.Column("p99_ms", sa.Double(), nullable=True),
+        sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name="fk_load_hours_database_id_databases"),
+        sa.PrimaryKeyConstraint("id", name="pk_load_hours"),
+        sa.UniqueConstraint("database_id", "hour", "p99_of", name="uq_load_hours_hour"),
+    )
+    op.create_index("ix_load_hours_hour", "load_hours", ["hour"])
+    op.create_index("ix_load_hours_newest", "load_hours", ["database_id", "newest"])
+
+    op.create_table(
         "sessions",
         sa.Column("id", sa.String(length=40), nullable=False),
         sa.Column("database_id", sa.String(length=40), nullable=False),
