@@ -17,7 +17,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.common.actor import AUTOMATIC, SERVICE, Actor, current_actor
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.recommendation import Recommendation
-from lutra_service.db.schema.records import AuditEntry
+from lutra_service.db.schema.records import AuditEntry, NoticeKind
 from lutra_service.db.schema.transitions import Transition
 from lutra_service.db.store import UnitOfWork
 
@@ -48,10 +48,19 @@ Action = Literal[
     "recommendation.revert",
     "recommendation.refuse",
     "recommendation.fail",
+    "recommendation.gain_lost",
     "symptom.accept",
     "symptom.withdraw",
     "guard.fire",
     "host.rollback",
+    "settings.drift",
+    "agent.silent",
+    "agent.back",
+    "receiver.create",
+    "receiver.change",
+    "receiver.delete",
+    "receiver.disable",
+    "receiver.test",
     "token.create",
     "token.rotate",
     "token.revoke",
@@ -80,6 +89,25 @@ ACTIONS: Mapping[State, Action] = {
     State.REFUSED: "recommendation.refuse",
     State.FAILED: "recommendation.fail",
 }
+NOTICED: Mapping[str, NoticeKind] = {
+    "recommendation.apply": "applied",
+    "recommendation.confirm": "confirmed",
+    "recommendation.revert": "reverted",
+    "recommendation.refuse": "not_applied",
+    "recommendation.fail": "not_applied",
+    "recommendation.gain_lost": "gain_lost",
+    "session.pause": "session_paused",
+    "session.stop": "session_ended",
+    "session.undone": "session_ended",
+    "guard.fire": "guard",
+    "host.rollback": "drift",
+    "settings.drift": "drift",
+    "agent.silent": "agent_silent",
+    "agent.back": "agent_back",
+}
+"""The actions that receivers are told, each with its kind of notice. Their state has `changes` by setting, as `moved`
+gives them, and `why` or `message` as a sentence.
+"""
 BY_HAND = "somebody at the server"
 ON_HOST = "an operator on the host"
 
@@ -94,10 +122,13 @@ def record(
     database_id: str | None,
     by: str | None = None,
 ) -> None:
-    """`by` is the actor, if it is not the bearer of the request: the service, an agent, its guard."""
+    """`by` is the actor, if it is not the bearer of the request: the service, an agent, its guard.
+
+    Receivers are told an action of NOTICED before the commit, by `app.tuning.consequences`.
+    """
     actor = current_actor.get()
     who = actor if by is None else Actor(None, by, "", actor.request_id)
-    unit.audit.add(
+    entry = unit.audit.add(
         AuditEntry(
             id=unit.new_id("aud"),
             at=unit.now,
@@ -112,6 +143,8 @@ def record(
             after=_bounded(after),
         )
     )
+    if action in NOTICED:
+        unit.record(entry)
 
 
 def decision(unit: UnitOfWork, action: Action, row: Recommendation, to: State, by: str, **told: Any) -> None:

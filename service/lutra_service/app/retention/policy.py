@@ -103,6 +103,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("snapshots", _everywhere(lambda unit, before: unit.retention.delete_snapshots(before, limits.SNAPSHOTS))),
     ("answers", _everywhere(lambda unit, before: unit.retention.delete_answers(before))),
     ("audit", _everywhere(lambda unit, _: unit.audit.delete_audit(unit.now - AUDIT_KEPT))),
+    ("deliveries", _everywhere(lambda unit, before: unit.retention.delete_deliveries(before))),
     ("settings", _everywhere(lambda unit, before: unit.retention.delete_settings(before))),
     (
         "reports",

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lutra_service.app.notices import told
 from lutra_service.app.tuning.consequences import next_step, of_recommendations, of_sessions
 from lutra_service.app.tuning.deliver import withdrawal
 from lutra_service.app.tuning.observe import judge
 from lutra_service.app.tuning.result import automatic_undo, guard_events, host_rollbacks, measurements, outcomes
 from lutra_service.app.tuning.session.advance import advance
 from lutra_service.app.tuning.steps import facts, session_steps
+from lutra_service.db.schema.records import AuditEntry
 from lutra_service.db.schema.transitions import SessionTransition, Transition
 from lutra_service.db.store import UnitOfWork
 
@@ -31,6 +33,7 @@ FOLLOWS: dict[type, tuple[Callable[[UnitOfWork, Any], None], ...]] = {
     facts.Heard: (withdrawal.settle, next_step.after_report),
     facts.Reported: (automatic_undo.undo_withdrawn,),
     facts.NextStep: (advance,),
+    AuditEntry: (told.of_entry,),
 }
 """The actions by kind of fact, in the order in which waiting facts are processed."""
 PLACES: Mapping[type, int] = {kind: place for place, kind in enumerate(FOLLOWS)}

@@ -1,4 +1,4 @@
-"""The consequences of a session's transition: the audit trail, and a next step."""
+"""The consequences of a session's transition: the audit trail, a notice of its end, and a next step."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
+from lutra_service.app.notices import told
 from lutra_service.app.tuning.consequences import next_step
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
@@ -37,6 +38,8 @@ def follow(unit: UnitOfWork, made: SessionTransition) -> None:
     if to in ACTIONS and (to, by) != (SessionState.RUNNING, SERVICE):
         after = {"state": to, **({"message": made.why} if by else {})}
         audit.record(unit, ACTIONS[to], row.id, {"state": made.was}, after, database_id=row.database_id, by=by)
+    if to == SessionState.COMPLETED:
+        told.of_end(unit, row, made.why)
     if (to, by) == (SessionState.RUNNING, None):
         next_step.after_transition(unit, made)
 
