@@ -222,6 +222,13 @@ def rolled_back_on_host(unit: UnitOfWork, database_id: str, told: Document, why:
     _log(unit, database_id, why, warn=True)
 
 
+def drifted(unit: UnitOfWork, database_id: str, told: Document) -> None:
+    """Settings were changed by no recommendation, and by no rollback on the host."""
+    _record(unit, database_id, "settings.drift", database_id, told, BY_HAND)
+    words = f"settings were changed outside Lutra: {in_words(told['changes'])}"
+    _log(unit, database_id, words, warn=True, changes=told["changes"])
+
+
 def _record(unit: UnitOfWork, database_id: str, action: Action, target: str, told: Document, by: str) -> None:
     """Agents may report as many of these as they like: each counts against the database's quota."""
     record(unit, action, target, None, told, database_id=database_id, by=by)

@@ -33,7 +33,7 @@ WORDS: Mapping[NoticeKind, str] = {
 OF_RECOMMENDATION = ("proposed", "applied", "confirmed", "reverted", "not_applied", "gain_lost")
 FACTS = (
     *("state", "changes", "why", "message", "guard", "metric", "value", "bound", "held_s", "recommendation"),
-    *("settings", "reason", "target"),
+    *("settings", "sources", "reason", "target"),
 )
 """The parts of an entry's state that are told."""
 UNSIGNED = ("agent_silent", "agent_back", "gain_lost", "guard")

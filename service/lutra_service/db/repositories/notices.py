@@ -111,7 +111,7 @@ class Deliveries(Repository[Delivery]):
         where = [c.receiver_id == receiver_id, *([] if state is None else [c.state == state])]
         return self.page(*where, limit=limit, after=after, newest_first=True)
 
-    def count(self) -> dict[str, int]:
-        """The numbers of messages by state, as long as they are in the log."""
-        c = self.table.c
-        return {state: int(n) for state, n in self._db.execute(select(c.state, func.count()).group_by(c.state))}
+    def count_waiting(self) -> int:
+        """The number of messages that wait for their delivery."""
+        waiting = select(func.count()).where(self.table.c.state == "waiting")
+        return int(self._db.execute(waiting).scalar_one())

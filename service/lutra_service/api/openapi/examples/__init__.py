@@ -53,6 +53,7 @@ from lutra_service.api.openapi.examples.models import (
     scoring,
     session_score,
 )
+from lutra_service.api.openapi.examples.notices import delivery, new_receiver, receiver, wishes
 from lutra_service.api.openapi.examples.tuning import (
     change,
     comparison,
@@ -98,9 +99,11 @@ problem: Example = {
 PAGED: dict[str, Example] = {
     "AuditAnswer": audit_entry,
     "DatabaseAnswer": database,
+    "DeliveryAnswer": delivery,
     "EventAnswer": shown_event,
     "KnobAnswer": knob,
     "ModelAnswer": model,
+    "ReceiverAnswer": receiver,
     "RecommendationAnswer": recommendation,
     "SessionAnswer": session,
     "SettingAnswer": setting,
@@ -208,6 +211,11 @@ EXAMPLES: dict[str, Example] = {
     "ProblemError": problem_error,
     "Readiness": {"status": "ready"},
     "ReasonAnswer": reason,
+    "NewReceiver": new_receiver,
+    "NewReceiverAnswer": {**receiver, "secret": "whsec_c2hvd24taGVyZS1hbmQtbm93aGVyZS1lbHNlLS0tLS0="},
+    "ReceiverPatch": {"kinds": wishes["kinds"], "enabled": True},
+    "QuietHoursAnswer": wishes["quiet_hours"],
+    "QuietHoursBody": wishes["quiet_hours"],
     "Receipt": {
         "protocol": PROTOCOL,
         "duplicate": False,

@@ -13,7 +13,7 @@ from lutra_service.app.notices import told
 from lutra_service.app.tuning.consequences import next_step, of_recommendations, of_sessions
 from lutra_service.app.tuning.deliver import withdrawal
 from lutra_service.app.tuning.observe import judge
-from lutra_service.app.tuning.result import automatic_undo, guard_events, host_rollbacks, measurements, outcomes
+from lutra_service.app.tuning.result import automatic_undo, drift, guard_events, host_rollbacks, measurements, outcomes
 from lutra_service.app.tuning.session.advance import advance
 from lutra_service.app.tuning.steps import facts, session_steps
 from lutra_service.db.schema.records import AuditEntry
@@ -28,6 +28,7 @@ FOLLOWS: dict[type, tuple[Callable[[UnitOfWork, Any], None], ...]] = {
     facts.OutcomeTold: (outcomes.record_outcome,),
     facts.RolledBackOnHost: (host_rollbacks.record,),
     facts.SettingsSeen: (outcomes.notice_active, automatic_undo.undo_forgotten),
+    facts.SettingsChanged: (drift.record,),
     facts.Measured: (measurements.record_measurement,),
     facts.WindowSeen: (judge.look_again,),
     facts.Heard: (withdrawal.settle, next_step.after_report),
