@@ -871,6 +871,95 @@ class Audit(Group[D]):
         )
 
 
+class Receivers(Group[D]):
+    """Who is notified of what, and the log of deliveries."""
+
+    @pages
+    def list(self, *, limit: int | None = None) -> Request[schemas.ReceiverAnswer]:
+        """List the receivers of notices, the oldest first, without their secrets.
+
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
+        return Request("GET", path("/v1/receivers"), query=given(limit=limit), answer=schemas.ReceiverAnswer)
+
+    @call
+    def create(
+        self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewReceiver]
+    ) -> Request[schemas.NewReceiverAnswer]:
+        """Create a receiver. The secret that signs a webhook is returned only in this answer.
+
+        kinds: The kinds of notices that it is told; empty for all.
+        databases: Only notices about these databases, or about those of `labels`; empty for no such limit.
+        labels: Only notices about databases with one of these labels, or about `databases`; empty for no such limit.
+        quiet_hours: The hours in which only urgent notices are sent; null for none.
+        name: A name for people.
+        kind: `webhook`: a signed HTTP request. `apprise`: a chat, e-mail or another service by an Apprise URL.
+        target: The URL. It may hold a secret, so that no answer returns it."""
+        return Request(
+            "POST",
+            path("/v1/receivers"),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+            answer=schemas.NewReceiverAnswer,
+        )
+
+    @call
+    def get(self, receiver: str, /) -> Request[schemas.ReceiverAnswer]:
+        """One receiver, without its secrets."""
+        return Request("GET", path("/v1/receivers/{receiver}", receiver=receiver), answer=schemas.ReceiverAnswer)
+
+    @call
+    def change(self, receiver: str, /, **body: Unpack[schemas.ReceiverPatch]) -> Request[schemas.ReceiverAnswer]:
+        """Change who is told what, or enable and disable a receiver. For another URL or secret, create another receiver.
+
+        kinds: The kinds of notices that it is told; empty for all.
+        databases: Only notices about these databases, or about those of `labels`; empty for no such limit.
+        labels: Only notices about databases with one of these labels, or about `databases`; empty for no such limit.
+        quiet_hours: The hours in which only urgent notices are sent; null for none.
+        name: A name for people; null leaves it as it is.
+        enabled: Whether it is told anything; null leaves that as it is. What waits for one that is disabled is dropped."""
+        return Request(
+            "PATCH", path("/v1/receivers/{receiver}", receiver=receiver), body=body, answer=schemas.ReceiverAnswer
+        )
+
+    @call
+    def delete(self, receiver: str, /) -> Request[schemas.ReceiverAnswer]:
+        """Delete a receiver, the log of its deliveries, and what waits for it."""
+        return Request("DELETE", path("/v1/receivers/{receiver}", receiver=receiver), answer=schemas.ReceiverAnswer)
+
+    @call
+    def test(self, receiver: str, /, *, wait_s: float | None = None) -> Request[schemas.DeliveryAnswer]:
+        """Send a test at once, whatever waits, and try it once. What waits for the receiver follows. Wait for the result
+        here with `Prefer: wait=N`."""
+        return Request(
+            "POST",
+            path("/v1/receivers/{receiver}/test", receiver=receiver),
+            headers=prefer(wait_s),
+            waits_s=wait_s or 0.0,
+            answer=schemas.DeliveryAnswer,
+        )
+
+    @pages
+    def list_deliveries(
+        self,
+        receiver: str,
+        /,
+        *,
+        state: Literal["waiting", "delivered", "failed", "digested"] | None = None,
+        limit: int | None = None,
+    ) -> Request[schemas.DeliveryAnswer]:
+        """List the messages for a receiver, newest first: those that wait, and what became of the others.
+
+        state: Only messages in this state.
+        limit: The maximum number of items on a page. The others follow when they are looked at."""
+        return Request(
+            "GET",
+            path("/v1/receivers/{receiver}/deliveries", receiver=receiver),
+            query=given(state=state, limit=limit),
+            answer=schemas.DeliveryAnswer,
+        )
+
+
 class Knobs(Group[D]):
     """The catalogue of settings."""
 
@@ -1015,6 +1104,11 @@ class Operations(Group[D]):
     def audit(self) -> Audit[D]:
         """The audit trail."""
         return Audit(self.driver)
+
+    @property
+    def receivers(self) -> Receivers[D]:
+        """Who is notified of what, and the log of deliveries."""
+        return Receivers(self.driver)
 
     @property
     def knobs(self) -> Knobs[D]:

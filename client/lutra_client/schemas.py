@@ -356,6 +356,55 @@ class DatabasePatch(TypedDict):
     """Databases with the same label belong together, and so do those without a label."""
 
 
+class DeliveryAnswer(TypedDict):
+    """A message for a receiver, and what became of it. What the receiver answered is not kept, except the status."""
+
+    id: str
+    """The id: the `webhook-id` of every attempt."""
+    receiver: str
+    """The receiver's id."""
+    kind: Literal[
+        "proposed",
+        "applied",
+        "confirmed",
+        "reverted",
+        "not_applied",
+        "guard",
+        "session_ended",
+        "session_paused",
+        "agent_silent",
+        "agent_back",
+        "drift",
+        "gain_lost",
+        "summary",
+        "digest",
+        "test",
+    ]
+    """The kind of notice; or `digest`, which tells several, or `test`."""
+    database: str | None
+    """The database concerned; null if there is none."""
+    text: str
+    """The message."""
+    facts: dict[str, Any]
+    """The same for programs."""
+    state: Literal["waiting", "delivered", "failed", "digested"]
+    """`digested`: it was told by the message `digest`."""
+    digest: str | None
+    """The digest that told it; null if there is none."""
+    at: datetime
+    """When that happened which it tells."""
+    attempts: int
+    """The number of attempts."""
+    tried_at: datetime | None
+    """When the first attempt was made; null before."""
+    status: int | None
+    """The HTTP status of the latest attempt; null if there was no answer."""
+    error: str | None
+    """Why the latest attempt failed; null if it did not."""
+    ended_at: datetime | None
+    """When it was delivered, told by a digest, or given up; null while it waits."""
+
+
 class Directive(TypedDict):
     """Apply `settings`. A directive is carried out once: an id that was already answered is not carried out again.
 
@@ -1280,6 +1329,75 @@ class NewPrediction(TypedDict):
     load. A rate outside the measured ones is refused."""
 
 
+class NewReceiver(TypedDict):
+    """A receiver to create."""
+
+    kinds: NotRequired[
+        list[
+            Literal[
+                "proposed",
+                "applied",
+                "confirmed",
+                "reverted",
+                "not_applied",
+                "guard",
+                "session_ended",
+                "session_paused",
+                "agent_silent",
+                "agent_back",
+                "drift",
+                "gain_lost",
+                "summary",
+            ]
+        ]
+    ]
+    """The kinds of notices that it is told; empty for all."""
+    databases: NotRequired[list[str]]
+    """Only notices about these databases, or about those of `labels`; empty for no such limit."""
+    labels: NotRequired[list[str]]
+    """Only notices about databases with one of these labels, or about `databases`; empty for no such limit."""
+    quiet_hours: NotRequired[QuietHoursBody | None]
+    """The hours in which only urgent notices are sent; null for none."""
+    name: str
+    """A name for people."""
+    kind: Literal["webhook", "apprise"]
+    """`webhook`: a signed HTTP request. `apprise`: a chat, e-mail or another service by an Apprise URL."""
+    target: str
+    """The URL. It may hold a secret, so that no answer returns it."""
+
+
+class NewReceiverAnswer(TypedDict):
+    """A receiver and its signing secret."""
+
+    id: str
+    """The id."""
+    name: str
+    """The name for people."""
+    kind: Literal["webhook", "apprise"]
+    """How it is told."""
+    address: str
+    """The beginning of its URL; the rest may hold a secret."""
+    kinds: list[str]
+    """The kinds of notices that it is told; empty for all."""
+    databases: list[str]
+    """Only notices about these databases, or about those of `labels`; empty for no such limit."""
+    labels: list[str]
+    """Only notices about databases with one of these labels, or about `databases`; empty for no such limit."""
+    quiet_hours: QuietHoursAnswer | None
+    """The hours in which only urgent notices are sent; null for none."""
+    enabled: bool
+    """Whether it is told anything."""
+    disabled_because: str | None
+    """Why the service disabled it; null if it did not."""
+    retry_at: datetime | None
+    """When the next attempt is made after a failed one; null if none failed."""
+    created_at: datetime
+    """When it was created."""
+    secret: str | None
+    """The secret that signs a webhook, shown once; null for Apprise, or if the request is repeated with the same
+    Idempotency-Key."""
+
+
 class NewRecommendation(TypedDict):
     """Empty: the next recommendation of the open session. With `settings`: these settings, merged with the current ones
     and checked."""
@@ -1702,6 +1820,28 @@ class Promoting(TypedDict):
     otherwise the answer is a conflict that names what is missing."""
 
 
+class QuietHoursAnswer(TypedDict):
+    """The hours of each day in which only urgent notices are sent."""
+
+    start: str
+    """When they begin."""
+    end: str
+    """When they end; an earlier time than `start` is on the next day."""
+    zone: str
+    """The time zone of both."""
+
+
+class QuietHoursBody(TypedDict):
+    """The hours of each day in which only urgent notices are sent; the others follow as one digest."""
+
+    start: str
+    """When they begin, such as 22:00."""
+    end: str
+    """When they end; an earlier time than `start` is on the next day."""
+    zone: NotRequired[str]
+    """The time zone of both, such as Europe/Berlin."""
+
+
 class Readiness(TypedDict):
     """Whether the service can do its work."""
 
@@ -1739,6 +1879,70 @@ class Receipt(TypedDict):
     """The directive to carry out now; null if there is none."""
     rules: NotRequired[Rules]
     """The operator's rules on the service for this database."""
+
+
+class ReceiverAnswer(TypedDict):
+    """A receiver, without its secrets."""
+
+    id: str
+    """The id."""
+    name: str
+    """The name for people."""
+    kind: Literal["webhook", "apprise"]
+    """How it is told."""
+    address: str
+    """The beginning of its URL; the rest may hold a secret."""
+    kinds: list[str]
+    """The kinds of notices that it is told; empty for all."""
+    databases: list[str]
+    """Only notices about these databases, or about those of `labels`; empty for no such limit."""
+    labels: list[str]
+    """Only notices about databases with one of these labels, or about `databases`; empty for no such limit."""
+    quiet_hours: QuietHoursAnswer | None
+    """The hours in which only urgent notices are sent; null for none."""
+    enabled: bool
+    """Whether it is told anything."""
+    disabled_because: str | None
+    """Why the service disabled it; null if it did not."""
+    retry_at: datetime | None
+    """When the next attempt is made after a failed one; null if none failed."""
+    created_at: datetime
+    """When it was created."""
+
+
+class ReceiverPatch(TypedDict):
+    """What to change of a receiver. A field that is left out stays as it is."""
+
+    kinds: NotRequired[
+        list[
+            Literal[
+                "proposed",
+                "applied",
+                "confirmed",
+                "reverted",
+                "not_applied",
+                "guard",
+                "session_ended",
+                "session_paused",
+                "agent_silent",
+                "agent_back",
+                "drift",
+                "gain_lost",
+                "summary",
+            ]
+        ]
+    ]
+    """The kinds of notices that it is told; empty for all."""
+    databases: NotRequired[list[str]]
+    """Only notices about these databases, or about those of `labels`; empty for no such limit."""
+    labels: NotRequired[list[str]]
+    """Only notices about databases with one of these labels, or about `databases`; empty for no such limit."""
+    quiet_hours: NotRequired[QuietHoursBody | None]
+    """The hours in which only urgent notices are sent; null for none."""
+    name: NotRequired[str | None]
+    """A name for people; null leaves it as it is."""
+    enabled: NotRequired[bool | None]
+    """Whether it is told anything; null leaves that as it is. What waits for one that is disabled is dropped."""
 
 
 class RecommendationAnswer(TypedDict):

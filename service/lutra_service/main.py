@@ -17,13 +17,15 @@ from lutra_service.api.http.notifier import Notifier
 from lutra_service.app.databases import findings
 from lutra_service.app.jobs import workload_jobs
 from lutra_service.app.jobs.executor import Chore, Compute
+from lutra_service.app.notices.courier import CourierThread
+from lutra_service.app.notices.silence import EVERY_S, Silence
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.app.tuning.result import expiry
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.engine import make_engine
-from lutra_service.db.store import Store
+from lutra_service.db.store import Store, utc_now
 from lutra_service.workers.maker import MakesWorker, candidate_worker
 
 DESCRIPTION = """Recommends database settings and predicts what they give.
@@ -39,13 +41,14 @@ def chores(settings: Settings) -> tuple[Chore, ...]:
     return (
         Chore(settings.sweep_s, expiry.sweep),
         Chore(settings.sweep_s, findings.look),
+        Chore(EVERY_S, Silence(utc_now()).check),
         Chore(settings.train_s, train),
     )
 
 
 @asynccontextmanager
 async def _lifespan(
-    store: Store, entry: Entry, notifier: Notifier, *threads: Compute | RetentionThread
+    store: Store, entry: Entry, notifier: Notifier, *threads: Compute | CourierThread | RetentionThread
 ) -> AsyncIterator[None]:
     notifier.start()
     for thread in threads:
@@ -64,8 +67,9 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
     notifier = Notifier(settings.polls_per_item, settings.polls_per_token)
     entry = Entry(store, settings)
     compute = Compute(store, settings, executor, chores=chores(settings))
-    parts = notifier, compute, RetentionThread(store, settings)
-    store.listeners += [notifier.notify, compute.on_change]
+    courier = CourierThread(store, settings)
+    parts = notifier, compute, courier, RetentionThread(store, settings)
+    store.listeners += [notifier.notify, compute.on_change, courier.on_change]
     app = FastAPI(
         title="Lutra",
         version=__version__,

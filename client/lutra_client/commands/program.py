@@ -70,6 +70,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "windows": Verb("Show or change the maintenance windows.", "protection:windows"),
         "tokens": Verb("Create, list, rotate and revoke tokens.", "access:tokens"),
         "audit": Verb("List who did what.", "access:audit"),
+        "receivers": Verb("Notify people and programs of what matters.", "receivers:receivers"),
     },
     "Data": {
         "export": _service("Write all observations, with the settings that were active."),

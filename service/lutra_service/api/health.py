@@ -90,8 +90,12 @@ async def get_metrics(request: Request, stored: StoreDep) -> Response:
 def _product(stored: Store, who: Principal | None, most: int) -> list[Metric]:
     """What the store tells; and where it does not answer, that."""
     try:
-        rows, (_, waiting) = stored.read(
-            lambda unit: (_rows(unit, who, most), unit.jobs.count("recommendation", unit.now))
+        rows, (_, waiting), notices = stored.read(
+            lambda unit: (
+                _rows(unit, who, most),
+                unit.jobs.count("recommendation", unit.now),
+                unit.deliveries.count_waiting(),
+            )
         )
         size = stored.bytes()
     except StoreAway:  # the store itself writes one line
@@ -101,6 +105,7 @@ def _product(stored: Store, who: Principal | None, most: int) -> list[Metric]:
         gauge("lutra_store_up", STORE_UP, (), [((), 1)]),
         gauge("lutra_store_bytes", "The size of the store on its disk", (), [((), size)]),
         gauge("lutra_jobs_waiting", "Computations that no worker has begun", (), [((), waiting)]),
+        gauge("lutra_notices_waiting", "Messages that wait for their delivery to a receiver", (), [((), notices)]),
         *_of_databases(labels, [(of, figures) for of, figures, _ in rows]),
         *_present(labels, [(of, present) for of, _, present in rows if present is not None]),
     ]

@@ -13,6 +13,7 @@ from lutra_service.api.databases import databases, guardrails, knobs, server_sta
 from lutra_service.api.http.deps import bearer, known_parameters
 from lutra_service.api.http.problems import problem
 from lutra_service.api.model_versions import versions
+from lutra_service.api.notices import receivers
 from lutra_service.api.observations import observations
 from lutra_service.api.openapi import description, docs
 from lutra_service.api.recommendations import predictions, recommendations
@@ -38,6 +39,7 @@ ROUTERS = (
     knobs.router,
     versions.router,
     workloads.router,
+    receivers.router,
     assistants.router,
     health.router,
 )

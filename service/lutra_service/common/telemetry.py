@@ -12,6 +12,7 @@ REQUEST_SECONDS = Histogram("lutra_request_seconds", "Time to answer, waiting in
 REPORTS = Counter("lutra_reports_total", "Agents' reports", ("result",))
 WAITERS = Gauge("lutra_waiters", "Requests that wait for news", ("kind",))
 JOBS = Counter("lutra_jobs_total", "Computations ended, and attempts at one that were lost", ("result",))
+DELIVERIES = Counter("lutra_deliveries_total", "Attempts to tell a receiver something", ("result",))
 JOB_SECONDS = Histogram("lutra_job_seconds", "Time of a computation", ("task",), buckets=(0.1, 0.3, 1, 3, 10, 30, 100))
 
 

@@ -24,6 +24,7 @@ from lutra_service.db.repositories.jobs import Jobs
 from lutra_service.db.repositories.ledger import Ledger
 from lutra_service.db.repositories.load_hours import LoadHours
 from lutra_service.db.repositories.models import ModelJobs, Models
+from lutra_service.db.repositories.notices import Deliveries, Receivers
 from lutra_service.db.repositories.observations import Observations
 from lutra_service.db.repositories.recommendations import Recommendations
 from lutra_service.db.repositories.registry import Answers, Databases, Tokens
@@ -118,6 +119,8 @@ class UnitOfWork:
         self.workloads = Workloads(db, news, ledger)
         self.retention = RetentionRepository(db)
         self.audit = Audit(db, news)
+        self.receivers = Receivers(db, news)
+        self.deliveries = Deliveries(db, news)
         self.bulk = Bulk(db, news, ledger)
         self.models = Models(db, news)
         self.model_jobs = ModelJobs(db, news)

@@ -65,6 +65,7 @@ TAGS = {
     "protection": "Guardrails, their events, and maintenance windows.",
     "tokens": "Tokens and their scopes.",
     "audit": "The audit trail.",
+    "receivers": "Who is notified of what, and the log of deliveries.",
     "knobs": "The catalogue of settings.",
     "agents": "Reports from agents, and directives to them.",
     "health": "For the operators of the service; no token is needed.",
@@ -77,6 +78,7 @@ PATH_PARAMETERS = {
     "model": "A model version's id, `mv_…`.",
     "workload": "A workload's id, `wl_…`.",
     "token": "A token's id, `tok_…`, not its secret.",
+    "receiver": "A receiver's id, `rcv_…`.",
 }
 _WAIT = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
 _SCHEME = {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}}

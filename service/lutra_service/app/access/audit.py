@@ -17,7 +17,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.common.actor import AUTOMATIC, SERVICE, Actor, current_actor
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.recommendation import Recommendation
-from lutra_service.db.schema.records import AuditEntry
+from lutra_service.db.schema.records import AuditEntry, NoticeKind
 from lutra_service.db.schema.transitions import Transition
 from lutra_service.db.store import UnitOfWork
 
@@ -48,10 +48,19 @@ Action = Literal[
     "recommendation.revert",
     "recommendation.refuse",
     "recommendation.fail",
+    "recommendation.gain_lost",
     "symptom.accept",
     "symptom.withdraw",
     "guard.fire",
     "host.rollback",
+    "settings.drift",
+    "agent.silent",
+    "agent.back",
+    "receiver.create",
+    "receiver.change",
+    "receiver.delete",
+    "receiver.disable",
+    "receiver.test",
     "token.create",
     "token.rotate",
     "token.revoke",
@@ -81,6 +90,25 @@ ACTIONS: Mapping[State, Action] = {
     State.REFUSED: "recommendation.refuse",
     State.FAILED: "recommendation.fail",
 }
+NOTICED: Mapping[str, NoticeKind] = {
+    "recommendation.apply": "applied",
+    "recommendation.confirm": "confirmed",
+    "recommendation.revert": "reverted",
+    "recommendation.refuse": "not_applied",
+    "recommendation.fail": "not_applied",
+    "recommendation.gain_lost": "gain_lost",
+    "session.pause": "session_paused",
+    "session.stop": "session_ended",
+    "session.undone": "session_ended",
+    "guard.fire": "guard",
+    "host.rollback": "drift",
+    "settings.drift": "drift",
+    "agent.silent": "agent_silent",
+    "agent.back": "agent_back",
+}
+"""The actions that receivers are told, each with its kind of notice. Their state has `changes` by setting, as `moved`
+gives them, and `why` or `message` as a sentence.
+"""
 BY_HAND = "somebody at the server"
 ON_HOST = "an operator on the host"
 
@@ -95,10 +123,13 @@ def record(
     database_id: str | None,
     by: str | None = None,
 ) -> None:
-    """`by` is the actor, if it is not the bearer of the request: the service, an agent, its guard."""
+    """`by` is the actor, if it is not the bearer of the request: the service, an agent, its guard.
+
+    Receivers are told an action of NOTICED before the commit, by `app.tuning.consequences`.
+    """
     actor = current_actor.get()
     who = actor if by is None else Actor(None, by, "", actor.request_id)
-    unit.audit.add(
+    entry = unit.audit.add(
         AuditEntry(
             id=unit.new_id("aud"),
             at=unit.now,
@@ -113,6 +144,8 @@ def record(
             after=_bounded(after),
         )
     )
+    if action in NOTICED:
+        unit.record(entry)
 
 
 def decision(unit: UnitOfWork, action: Action, row: Recommendation, to: State, by: str, **told: Any) -> None:
@@ -188,6 +221,13 @@ def rolled_back_on_host(unit: UnitOfWork, database_id: str, told: Document, why:
     """An operator restored settings with the agent's command there, after any change."""
     _record(unit, database_id, "host.rollback", database_id, told, ON_HOST)
     _log(unit, database_id, why, warn=True)
+
+
+def drifted(unit: UnitOfWork, database_id: str, told: Document) -> None:
+    """Settings were changed by no recommendation, and by no rollback on the host."""
+    _record(unit, database_id, "settings.drift", database_id, told, BY_HAND)
+    words = f"settings were changed outside Lutra: {in_words(told['changes'])}"
+    _log(unit, database_id, words, warn=True, changes=told["changes"])
 
 
 def _record(unit: UnitOfWork, database_id: str, action: Action, target: str, told: Document, by: str) -> None:

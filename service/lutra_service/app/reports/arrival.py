@@ -23,6 +23,7 @@ from lutra_service.app.tuning.steps.facts import (
     OutcomeTold,
     Reported,
     RolledBackOnHost,
+    SettingsChanged,
     SettingsSeen,
     WindowSeen,
 )
@@ -35,7 +36,9 @@ from lutra_service.db.store import UnitOfWork
 
 @dataclass(frozen=True)
 class Arrival:
-    """A report during its intake. `newest`: no later one of its agent or its database has arrived."""
+    """A report during its intake. `newest`: no later one of its agent or its database has arrived. `before` is the
+    database as it was until then.
+    """
 
     report: Report
     database: Database
@@ -43,15 +46,17 @@ class Arrival:
     configuration: Document | None
     session: Session | None
     measured: Recommendation | None
+    before: Database
 
 
 def arrived(unit: UnitOfWork, database: Database, report: Report) -> Arrival:
-    newest = _newest(unit, database, report)
+    newest, before = _newest(unit, database, report), database
     configuration = _configuration(unit, database, report)
     if newest:
         database = _learn(unit, database, report)
     measured = _measured(unit, database, report)
-    return Arrival(report, database, newest, configuration, _session(unit, database, report, measured), measured)
+    session = _session(unit, database, report, measured)
+    return Arrival(report, database, newest, configuration, session, measured, before)
 
 
 def _newest(unit: UnitOfWork, database: Database, report: Report) -> bool:
@@ -151,6 +156,9 @@ def facts(arrival: Arrival) -> Iterator[object]:
     yield Heard(database, report, arrival.configuration)
     if arrival.configuration is not None:
         yield SettingsSeen(database, report, arrival.configuration)
+        former, is_same = arrival.before.settings_hash, arrival.before.identity == database.identity
+        if is_same and former not in (None, database.settings_hash) and not report.rolled_back:
+            yield SettingsChanged(database, str(former))
     if report.window is not None and report.metrics:
         yield WindowSeen(database)
 

@@ -99,6 +99,8 @@ def _plain(unit: UnitOfWork, arwelcome: Sequence[Arrival]) -> dict[str, Plain]:
             continue
         if newest is not None and not unit.ledger.seconds_until_room(database.id):
             latest = newest and is_latest(arrival.report, database, unit.now)
+            if latest and arrival.report.settings_hash != database.settings_hash:
+                continue  # somebody may have changed them
             found[database.id] = Plain(arrival, database, settings, latest)
     return found
 

@@ -104,6 +104,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("answers", _everywhere(lambda unit, before: unit.retention.delete_answers(before))),
     ("audit", _everywhere(lambda unit, _: unit.audit.delete_audit(unit.now - AUDIT_KEPT))),
     ("hours", _everywhere(lambda unit, _: unit.retention.delete_load_hours(unit.now - limits.LOAD_HOURS))),
+    ("deliveries", _everywhere(lambda unit, before: unit.retention.delete_deliveries(before))),
     ("settings", _everywhere(lambda unit, before: unit.retention.delete_settings(before))),
     (
         "reports",

@@ -139,6 +139,13 @@ class Recommendations(Repository[Recommendation]):
         c = self.table.c
         return self.page(c.database_id == database_id, c.ended_at.is_not(None), limit=limit, newest_first=True)
 
+    def on_server(self, database_id: str, limit: int = 50) -> list[Recommendation]:
+        """The newest that an agent was given, or that somebody may make or has made active by hand."""
+        c = self.table.c
+        by_hand = or_(c.applied_at.is_not(None), c.state == State.APPROVED)
+        reached = or_(c.handed_out_at.is_not(None), by_hand)
+        return self.page(c.database_id == database_id, reached, limit=limit, newest_first=True)
+
     def add(self, record: Recommendation, by: str = SERVICE, declined: Declined | None = None) -> Recommendation:
         """`declined`: the reason why an operator's rollback undoes the changes of its parent."""
         super().add(record)

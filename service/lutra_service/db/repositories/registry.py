@@ -65,6 +65,13 @@ class Databases(Repository[Database]):
             self._db.execute(asked.order_by(c.looked_at.is_not(None), c.looked_at, c.id).limit(limit)).scalars()
         )
 
+    def silent_or_back(self, before: datetime) -> list[str]:
+        """Those in use whose last report came earlier, if nobody was told; and those that reported after a silence."""
+        c = self.table.c
+        silent = c.silent_since.is_(None) & (c.last_report_at < before)
+        back = c.silent_since.is_not(None) & (c.last_report_at > c.silent_since)
+        return list(self._db.execute(select(c.id).where(c.retired_at.is_(None), or_(silent, back))).scalars())
+
     @remembered
     def settings(self, id_: str, hash_: str | None) -> Document | None:
         table = SettingsRow.__table__

@@ -15,6 +15,7 @@ from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.schema.tables import (
     AcceptedRow,
     DatabaseRow,
+    DeliveryRow,
     EventRow,
     FindingRow,
     IdempotencyRow,
@@ -46,6 +47,7 @@ _HOURS = LoadHourRow.__table__.c
 _SNAPSHOTS = SnapshotRow.__table__.c
 _WORKLOADS = WorkloadRow.__table__.c
 _JOBS = JobRow.__table__.c
+_DELIVERIES = DeliveryRow.__table__.c
 _SETTINGS = cast(SqlTable, SettingsRow.__table__).c
 GROUPED = (
     _REPORTS.database_id,
@@ -197,11 +199,16 @@ class RetentionRepository:
         rows += self._delete(_SNAPSHOTS.id, [id_ for id_ in mine if id_ not in named] + trained)
         of_tokens = select(tokens.id).where(tokens.database_id == database_id)
         rows += self._deleted(delete(IdempotencyRow).where(answers.token_id.in_(of_tokens)))
-        told = (_JOBS, _REPORTS, _EVENTS, _FINDINGS, _ACCEPTED, _HOURS)
+        told = (_JOBS, _REPORTS, _EVENTS, _FINDINGS, _ACCEPTED, _HOURS, _DELIVERIES)
         owned = (*told, _WORKLOADS, _RECOMMENDATIONS, _SESSIONS, _SETTINGS, tokens)
         for owner in (c.database_id for c in owned):
             rows += self._deleted(delete(cast(Any, owner).table).where(owner == database_id))
         return rows + self._deleted(delete(DatabaseRow).where(_DATABASES.id == database_id))
+
+    def delete_deliveries(self, before: datetime) -> int:
+        """A batch of those that ended before that moment."""
+        ended = select(_DELIVERIES.id).where(_DELIVERIES.ended_at < before).limit(BATCH)
+        return self._delete(_DELIVERIES.id, self._found(ended))
 
     def delete_answers(self, before: datetime) -> int:
         return self._deleted(delete(IdempotencyRow).where(IdempotencyRow.__table__.c.created_at < before))

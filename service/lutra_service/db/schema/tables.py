@@ -22,12 +22,14 @@ from lutra_service.db.schema.records import (
     Answer,
     AuditEntry,
     Database,
+    Delivery,
     Event,
     Finding,
     Job,
     LoadHour,
     ModelJob,
     ModelVersion,
+    Receiver,
     Session,
     Snapshot,
     StoredReport,
@@ -79,7 +81,8 @@ class DatabaseRow(Table):
     agent, with the epoch of its state, whose report is the newest, and `reporter_sequence` that report's number.
     `label` names the group of databases that it belongs to (see `Workloads.owners`). `rival` is the latest answer to a
     second agent of the reporter's name, at `rival_at`. A retired database gets no reports. `counts` are the numbers of
-    events since it was registered. `looked_at` is the time of the latest check for findings.
+    events since it was registered. `looked_at` is the time of the latest check for findings. `silent_since` is the time
+    of its agent's last report, if the agent's silence has been noticed and has not ended.
     """
 
     __table__ = _table("databases", Database)
@@ -320,4 +323,32 @@ class ModelJobRow(Table):
         UniqueConstraint("model_id", "recommendation_id", name="uq_model_jobs_recommendation"),
         Index("ix_model_jobs_model", "model_id", "kind", "id"),
         Index("ix_model_jobs_recommendation", "recommendation_id"),
+    )
+
+
+class ReceiverRow(Table):
+    """A receiver of notices. `kinds`, `databases` and `labels` limit what it is told; each is empty for all.
+
+    `secret` signs what a webhook is sent. `quiet_hours` are a start, an end and a time zone. One that is not `enabled`
+    is told nothing, for the reason `disabled_because` if the service disabled it. Nothing is sent before `retry_at`,
+    and one message at a time: by the process `owner`, until `lease_until`.
+    """
+
+    __table__ = _table("receivers", Receiver)
+
+
+class DeliveryRow(Table):
+    """A message for one receiver: written in the transaction of what it tells, and kept as the log of its delivery.
+
+    Messages go out in the order of `at` and `place`, which counts those of one transaction. `id` is the `webhook-id`
+    of every attempt. The first attempt was at `tried_at`; `status` and `error` are those of the latest. A notice that
+    is `digested` was told by the message `digest_id`.
+    """
+
+    __table__ = _table(
+        "deliveries",
+        Delivery,
+        Index("ix_deliveries_receiver", "receiver_id", "id"),
+        Index("ix_deliveries_database", "database_id"),
+        partial("ix_deliveries_waiting", "receiver_id", "at", "place", where="state = 'waiting'"),
     )

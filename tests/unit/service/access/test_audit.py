@@ -151,18 +151,32 @@ class Walk:
     def shadow(self) -> None:
         self.service.take("PUT", f"{self.model()}/shadow")
 
+    def receiver(self) -> str:
+        made = {"name": "on call", "kind": "webhook", "target": "https://hooks.example.com/x"}
+        return f"/v1/receivers/{self.post('/v1/receivers', made)['id']}"
+
+    def change_receiver(self) -> None:
+        self.service.take("PATCH", self.receiver(), {"kinds": ["guard"]})
+
+    def delete_receiver(self) -> None:
+        self.service.take("DELETE", self.receiver())
+
+    def test_receiver(self) -> None:
+        self.post(f"{self.receiver()}/test")
+
     def unshadow(self) -> None:
         path = self.model()
         self.service.take("PUT", f"{path}/shadow")
         self.service.take("DELETE", f"{path}/shadow")
 
 
-DB, TOKEN, REC, SESSION_PATH, MODEL = (
+DB, TOKEN, REC, SESSION_PATH, MODEL, RECEIVER = (
     "/v1/databases/{database}",
     "/v1/tokens/{token}",
     "/v1/recommendations/{recommendation}",
     "/v1/sessions/{session}",
     "/v1/models/{model}",
+    "/v1/receivers/{receiver}",
 )
 CALLS = {
     "POST /mcp": (Walk.call_tool, "tool.call"),
@@ -198,6 +212,10 @@ CALLS = {
     f"POST {MODEL}/score": (Walk.score, "model.score"),
     f"PUT {MODEL}/shadow": (Walk.shadow, "model.shadow"),
     f"DELETE {MODEL}/shadow": (Walk.unshadow, "model.shadow"),
+    "POST /v1/receivers": (Walk.receiver, "receiver.create"),
+    f"PATCH {RECEIVER}": (Walk.change_receiver, "receiver.change"),
+    f"DELETE {RECEIVER}": (Walk.delete_receiver, "receiver.delete"),
+    f"POST {RECEIVER}/test": (Walk.test_receiver, "receiver.test"),
 }
 
 

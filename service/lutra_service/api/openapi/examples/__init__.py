@@ -52,6 +52,7 @@ from lutra_service.api.openapi.examples.models import (
     scoring,
     session_score,
 )
+from lutra_service.api.openapi.examples.notices import delivery, new_receiver, receiver, wishes
 from lutra_service.api.openapi.examples.summary import (
     database_load,
     happening,
@@ -145,9 +146,11 @@ problem: Example = {
 PAGED: dict[str, Example] = {
     "AuditAnswer": audit_entry,
     "DatabaseAnswer": database,
+    "DeliveryAnswer": delivery,
     "EventAnswer": shown_event,
     "KnobAnswer": knob,
     "ModelAnswer": model,
+    "ReceiverAnswer": receiver,
     "RecommendationAnswer": recommendation,
     "SessionAnswer": session,
     "SettingAnswer": setting,
@@ -263,6 +266,11 @@ EXAMPLES: dict[str, Example] = {
     "SummaryFindingAnswer": summary_finding,
     "SummarySessionAnswer": summary_session,
     "WaitingAnswer": waiting,
+    "NewReceiver": new_receiver,
+    "NewReceiverAnswer": {**receiver, "secret": "whsec_c2hvd24taGVyZS1hbmQtbm93aGVyZS1lbHNlLS0tLS0="},
+    "ReceiverPatch": {"kinds": wishes["kinds"], "enabled": True},
+    "QuietHoursAnswer": wishes["quiet_hours"],
+    "QuietHoursBody": wishes["quiet_hours"],
     "Receipt": {
         "protocol": PROTOCOL,
         "duplicate": False,

@@ -14,15 +14,16 @@ from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
+from lutra_service.app.notices import told
 from lutra_service.app.tuning.consequences import of_recommendations
 from lutra_service.app.tuning.deliver import withdrawal
 from lutra_service.app.tuning.observe import judge
-from lutra_service.app.tuning.result import automatic_undo, host_events, measurements, outcomes
+from lutra_service.app.tuning.result import automatic_undo, drift, host_events, measurements, outcomes
 from lutra_service.app.tuning.session.advance import advance
 from lutra_service.app.tuning.steps import facts, session_steps
 from lutra_service.common.actor import SERVICE
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Session
+from lutra_service.db.schema.records import AuditEntry, Session
 from lutra_service.db.schema.transitions import SessionTransition, Transition
 from lutra_service.db.store import UnitOfWork
 
@@ -47,6 +48,8 @@ def follow_session(unit: UnitOfWork, made: SessionTransition) -> None:
     if to in ACTIONS and (to, by) != (SessionState.RUNNING, SERVICE):
         after = {"state": to, **({"message": made.why} if by else {})}
         audit.record(unit, ACTIONS[to], row.id, {"state": made.was}, after, database_id=row.database_id, by=by)
+    if to == SessionState.COMPLETED:
+        told.of_end(unit, row, made.why)
     if (to, by) == (SessionState.RUNNING, None):
         session_steps.step_after_transition(unit, made)
 
@@ -74,11 +77,13 @@ FOLLOWS: dict[type, tuple[Callable[[UnitOfWork, Any], None], ...]] = {
     facts.OutcomeTold: (outcomes.record_outcome,),
     facts.RolledBackOnHost: (host_events.record_host_rollback,),
     facts.SettingsSeen: (outcomes.notice_active, automatic_undo.undo_forgotten),
+    facts.SettingsChanged: (drift.record,),
     facts.Measured: (measurements.record_measurement,),
     facts.WindowSeen: (judge.look_again,),
     facts.Heard: (withdrawal.settle, session_steps.step_after_report),
     facts.Reported: (automatic_undo.undo_withdrawn,),
     facts.NextStep: (advance,),
+    AuditEntry: (told.of_entry,),
 }
 """The actions by kind of fact, in the order in which waiting facts are processed."""
 PLACES: Mapping[type, int] = {kind: place for place, kind in enumerate(FOLLOWS)}

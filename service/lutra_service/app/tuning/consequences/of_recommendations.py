@@ -15,6 +15,7 @@ from lutra_service.app.access.audit import Action
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.app.model_versions import versions
+from lutra_service.app.notices import told
 from lutra_service.app.tuning.observe import settling
 from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.app.tuning.steps import session_steps
@@ -50,6 +51,11 @@ def _is_rollback(made: Transition) -> bool:
 def _is_taken_over(made: Transition) -> bool:
     """By an operator, who rolled something back."""
     return _is_rollback(made) and made.declined is not None
+
+
+def _is_to_be_decided(made: Transition) -> bool:
+    """By an operator: the service proposes it."""
+    return made.to == State.PROPOSED and made.was != made.to and audit.party(made.by) is Party.SERVICE
 
 
 def _is_approved(made: Transition) -> bool:
@@ -108,6 +114,10 @@ def _could_not_be_computed(made: Transition) -> bool:
     return (made.was, made.to) == (State.COMPUTING, State.FAILED)
 
 
+def _tell_proposal(unit: UnitOfWork, made: Transition) -> None:
+    told.of_proposal(unit, unit.recommendations.get(made.row.id))
+
+
 def _queue(unit: UnitOfWork, made: Transition) -> None:
     unit.jobs.add(Job(made.row.id, "recommendation", unit.now, made.row.database_id))
 
@@ -117,16 +127,16 @@ def _cancel(unit: UnitOfWork, made: Transition) -> None:
 
 
 def _decided(action: Action) -> Then:
-    def told(unit: UnitOfWork, made: Transition) -> None:
+    def tell(unit: UnitOfWork, made: Transition) -> None:
         audit.decision(unit, action, made.row, made.to, made.by)
 
-    return told
+    return tell
 
 
 def _tell_rejection(unit: UnitOfWork, made: Transition) -> None:
     part, failure = made.declined and made.declined.instead, made.failure
-    told = {"part": part} if part else {"why": failure.text if failure else ""}
-    audit.decision(unit, "recommendation.reject", made.row, made.to, made.by, **told)
+    why = {"part": part} if part else {"why": failure.text if failure else ""}
+    audit.decision(unit, "recommendation.reject", made.row, made.to, made.by, **why)
 
 
 def _tell_rollback(unit: UnitOfWork, made: Transition) -> None:
@@ -204,6 +214,7 @@ def _go_on_without(unit: UnitOfWork, made: Transition) -> None:
 TABLE: tuple[tuple[Is, tuple[Then, ...]], ...] = (
     (_is_to_be_computed, (_queue,)),
     (_is_computed_no_longer, (_cancel,)),
+    (_is_to_be_decided, (_tell_proposal,)),
     (_is_asked_for, (_decided("recommendation.ask"),)),
     (_is_approved, (_decided("recommendation.approve"),)),
     (_is_called_off, (_tell_rejection, _remember_declined)),

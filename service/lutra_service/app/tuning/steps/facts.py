@@ -42,6 +42,14 @@ class SettingsSeen:
 
 
 @dataclass(frozen=True)
+class SettingsChanged:
+    """The same server has other settings than in the newest report before: `former` is the hash of those."""
+
+    database: Database
+    former: str
+
+
+@dataclass(frozen=True)
 class Measured:
     """A window under a recommendation, or the reason why there is none."""
 

@@ -70,6 +70,7 @@ def upgrade() -> None:
         sa.Column("retired_at", UtcDateTime(), nullable=True),
         sa.Column("counts", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("looked_at", UtcDateTime(), nullable=True),
+        sa.Column("silent_since", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_databases"),
         sa.UniqueConstraint("name", name="uq_databases_name"),
     )
@@ -444,6 +445,55 @@ def upgrade() -> None:
             ["recommendation_id"], ["recommendations.id"], name="fk_requests_recommendation_id_recommendations"
         ),
         sa.PrimaryKeyConstraint("recommendation_id", name="pk_requests"),
+    )
+
+    op.create_table(
+        "receivers",
+        sa.Column("id", sa.String(length=40), nullable=False),
+        sa.Column("name", sa.String(length=200), nullable=False),
+        sa.Column("kind", sa.String(length=20), nullable=False),
+        sa.Column("target", sa.String(length=2000), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("secret", sa.String(length=100), nullable=True),
+        sa.Column("kinds", sa.JSON(none_as_null=True), nullable=False),
+        sa.Column("databases", sa.JSON(none_as_null=True), nullable=False),
+        sa.Column("labels", sa.JSON(none_as_null=True), nullable=False),
+        sa.Column("quiet_hours", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("enabled", sa.Boolean(), nullable=False),
+        sa.Column("disabled_because", sa.String(length=200), nullable=True),
+        sa.Column("retry_at", UtcDateTime(), nullable=True),
+        sa.Column("owner", sa.String(length=40), nullable=True),
+        sa.Column("lease_until", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_receivers"),
+        sa.UniqueConstraint("name", name="uq_receivers_name"),
+    )
+
+    op.create_table(
+        "deliveries",
+        sa.Column("id", sa.String(length=40), nullable=False),
+        sa.Column("receiver_id", sa.String(length=40), nullable=False),
+        sa.Column("kind", sa.String(length=20), nullable=False),
+        sa.Column("database_id", sa.String(length=40), nullable=True),
+        sa.Column("at", UtcDateTime(), nullable=False),
+        sa.Column("place", sa.Integer(), nullable=False),
+        sa.Column("text", sa.String(length=2000), nullable=False),
+        sa.Column("facts", sa.JSON(none_as_null=True), nullable=False),
+        sa.Column("state", sa.String(length=20), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("tried_at", UtcDateTime(), nullable=True),
+        sa.Column("status", sa.Integer(), nullable=True),
+        sa.Column("error", sa.String(length=200), nullable=True),
+        sa.Column("ended_at", UtcDateTime(), nullable=True),
+        sa.Column("digest_id", sa.String(length=40), nullable=True),
+        sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name="fk_deliveries_database_id_databases"),
+        sa.ForeignKeyConstraint(["receiver_id"], ["receivers.id"], name="fk_deliveries_receiver_id_receivers"),
+        sa.PrimaryKeyConstraint("id", name="pk_deliveries"),
+    )
+    op.create_index("ix_deliveries_database", "deliveries", ["database_id"])
+    op.create_index("ix_deliveries_ended_at", "deliveries", ["ended_at"])
+    op.create_index("ix_deliveries_receiver", "deliveries", ["receiver_id", "id"])
+    op.create_index(
+        "ix_deliveries_waiting", "deliveries", ["receiver_id", "at", "place"], **_where("state = 'waiting'")
     )
 
 
