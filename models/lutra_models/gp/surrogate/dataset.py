@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lutra_models.gp.options import Targets
 from lutra_models.gp.space.encoding import Array, Encoding
@@ -74,7 +75,7 @@ class Readings:
             return self
         return self.chosen(np.linspace(0, len(self.z) - 1, most).round().astype(int))
 
-    def chosen(self, kept: Array) -> Readings:
+    def chosen(self, kept: NDArray[np.integer]) -> Readings:
         """These rows alone, by their places in ascending order."""
         noise_factors = self.noise_factors[kept[kept < len(self.noise_factors)]]
         rows = {"x": self.x[kept], "z": self.z[kept], "repeats": self.repeats[kept], "trends": self.trends[kept]}

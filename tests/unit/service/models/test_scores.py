@@ -127,6 +127,7 @@ def test_the_first_scorecard_grows_session_by_session_and_a_later_one_replaces_i
         """The sessions in the scorecard after each step of one computation."""
         job, seen = past_sessions.start(unit, id_), []
         while (task := model_jobs.prepare(unit, job.id)) is not None:
+            unit.jobs.cancel([job.id])
             model_jobs.complete(unit, job.id, getattr(worker, task.name)(task.payload))
             seen.append((unit.models.get(id_).scorecard or {"sessions": 0})["sessions"])
         return seen
