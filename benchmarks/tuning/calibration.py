@@ -164,7 +164,9 @@ def calibration(results: Path) -> str:
         "wide",
         "error",
     ]
-    return "\n".join([title, "", said, "", table(head, [*_lines(pooled), *_lines(tables)])])
+    cells = [float(np.mean([r["lutra"]["held"] for r in runs])) for runs in (*pooled.values(), *tables.values())]
+    inside = f"{sum(0.85 <= held <= 0.95 for held in cells)} of the {len(cells)} lines hold 85 to 95 %."
+    return "\n".join([title, "", f"{said} {inside}", "", table(head, [*_lines(pooled), *_lines(tables)])])
 
 
 def _lines(groups: dict[tuple[Any, ...], list[dict[str, Any]]]) -> Iterator[list[str]]:

@@ -1219,7 +1219,7 @@ class ModelAnswer(TypedDict):
     retired_at: datetime | None
     """When it was last retired; null while it is not."""
     scored_at: datetime | None
-    """When its scorecard was computed; null before that."""
+    """When its scorecard was last computed; null before that."""
 
 
 class ModelDetailAnswer(TypedDict):
@@ -1258,11 +1258,11 @@ class ModelDetailAnswer(TypedDict):
     retired_at: datetime | None
     """When it was last retired; null while it is not."""
     scored_at: datetime | None
-    """When its scorecard was computed; null before that."""
+    """When its scorecard was last computed; null before that."""
     options: dict[str, Any]
     """The complete options document."""
     scorecard: ScorecardAnswer | None
-    """Its scores on past sessions; null before it was scored."""
+    """Its scores on past sessions, of those so far while the first is computed; null before the first session."""
     data: DataAnswer | None
     """The data from which the scorecard was computed."""
     scoring: ScoringAnswer | None

@@ -33,7 +33,7 @@ def ask_scores(client: Client, ids: Sequence[str]) -> bool:
     """Have the scorecards of model versions computed that are missing, and all where they rest on different data;
     whether this token may."""
     found = known(client, ids)
-    alike = len({m["data"]["fingerprint"] for m in found if m["data"]}) <= 1
+    alike = len({m["data"]["fingerprint"] for m in found if m["data"] and not _waits(m)}) <= 1
     try:
         for model in found:
             if not _waits(model) and (model["data"] is None or not alike):
@@ -69,8 +69,10 @@ def _once(
 
 
 def waiting(found: Sequence[ModelDetailAnswer]) -> list[str]:
-    """The names of those whose score is still being computed."""
-    return [m["name"] for m in found if _waits(m)]
+    """The names of those whose score is still being computed, with the number of sessions so far."""
+    return [
+        f"{m['name']} ({s['done']} of {s['sessions']} sessions)" for m in found if _waits(m) and (s := m["scoring"])
+    ]
 
 
 def _waits(model: ModelDetailAnswer) -> bool:

@@ -124,14 +124,29 @@ def test_few_rows_predict_more_widely_than_many() -> None:
 
 def test_intervals_narrow_where_readings_are_foreseen_and_widen_where_they_are_not() -> None:
     fixed = replace(Options().calibration, own_readings=1e6)
-    usual = learn(history(30), ()).wary
-    close, off = (replace(usual, z=usual.z + shift) for shift in (0.0, 2.0 * np.resize([1.0, -1.0], usual.read)))
-    close = replace(close, z=close.latent(close.x)[0])
-    narrow, wide = (own_scale(gp, Options().calibration) for gp in (close, off))
+    gp = learn(history(30), ()).wary
+    close, off = gp.z[: gp.read], gp.z[: gp.read] + 2.0 * np.resize([1.0, -1.0], gp.read)
+    narrow, wide = (own_scale(gp, foreseen, Options().calibration) for foreseen in (close, off))
     assert narrow < 1.0 < wide
-    assert own_scale(off, fixed) < 1.01
-    halves = [own_scale(replace(off, spread=off.spread.scaled(f)), Options().calibration) for f in (1.0, 2.0)]
+    assert own_scale(gp, off, fixed) < 1.01
+    halves = [own_scale(replace(gp, spread=gp.spread.scaled(f)), off, Options().calibration) for f in (1.0, 2.0)]
     assert halves[0] > halves[1]
+
+
+def test_intervals_hold_nine_of_ten_readings_on_both_sides_of_a_cliff() -> None:
+    space = KnobSpace([Knob(f"k{j}", Number(0.0, 1.0)) for j in range(6)])
+
+    def held(seed: int) -> float:
+        draw = rng(seed)
+        unit = draw.random((72, 6))
+        fallen = (unit[:, 0] > 0.6) | (unit[:, 1] < 0.25)
+        qps = 1000.0 * np.where(fallen, 0.2, 1.0) * (1.0 + 0.3 * unit[:, 2]) * np.exp(0.02 * draw.standard_normal(72))
+        rows = [Configuration({f"k{j}": float(v) for j, v in enumerate(place)}) for place in unit]
+        known = [Observation(c, {"qps": float(v)}) for c, v in zip(rows[:12], qps[:12], strict=True)]
+        told = [p["qps"] for p in fit(History(space, QPS, observations=known), rng=rng()).predict(rows[12:])]
+        return float(np.mean([p.low <= v <= p.high for p, v in zip(told, qps[12:], strict=True)]))
+
+    assert 0.85 < np.mean([held(seed) for seed in range(8)]) < 0.95
 
 
 def test_an_opening_under_a_tight_rule_does_not_repeat_itself() -> None:

@@ -142,7 +142,7 @@ def test_intervals_are_wider_on_the_bad_side_and_more_so_after_failures() -> Non
     failed = Observation.failed(DEFAULT.replace({"shared_buffers": 4_000_000}), "did_not_start")
     after = History(SPACE, past.objective, observations=[*past.observations, *[failed] * 5])
     gp = learn(past, ()).wary
-    shaky = calibrated(gp, after, good=1.0, searched=True).spread
+    shaky = calibrated(gp, after, good=1.0, searched=True, foreseen=gp.left_out()[0]).spread
     assert shaky.worse > shaky.better
     assert shaky.worse > gp.spread.worse
 
@@ -150,8 +150,9 @@ def test_intervals_are_wider_on_the_bad_side_and_more_so_after_failures() -> Non
 def test_only_the_objective_is_bounded_by_the_best_that_the_search_has_found() -> None:
     past = history(10)
     gp = learn(past, ()).wary
-    assert calibrated(gp, past, good=1.0, searched=True).spread.headroom < math.inf
-    assert calibrated(gp, past, good=1.0, searched=False).spread.headroom == math.inf
+    bounded, free = (calibrated(gp, past, 1.0, searched, gp.left_out()[0]).spread for searched in (True, False))
+    assert bounded.headroom < math.inf
+    assert free.headroom == math.inf
 
 
 def test_the_record_counts_rows_that_lay_inside_when_left_out() -> None:

@@ -71,6 +71,8 @@ RANGES: Mapping[str, Mapping[str, Within]] = {
         **dict.fromkeys(("worse_by_cliff", "better_by_cliff", "headroom", "early_headroom", "few_rows"), AMOUNT),
         "noise": Within(0.01, 100),
         "own_readings": Within(0.01, 1e6),
+        "folded_rows": SOME,
+        "folds": Within(2, 1000),
         "enough_rows": COUNT,
         "failures": Within(0.01, 10_000),
     },

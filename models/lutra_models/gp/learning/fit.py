@@ -6,18 +6,18 @@ Shapes: n distinct configurations, k knobs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lutra_models.errors import NotEnoughObservations
+from lutra_models.errors import FitFailed, NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.learning.at_load import at_load_of_now
 from lutra_models.gp.learning.learned import Learned, codes_of, inputs_of
 from lutra_models.gp.learning.levelled import drifts, levelled
 from lutra_models.gp.options import DEFAULT, Belief, Options
-from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.base import Surrogate
 from lutra_models.gp.surrogate.bounds import fit_within
 from lutra_models.gp.surrogate.calibration import calibrated
@@ -25,7 +25,7 @@ from lutra_models.gp.surrogate.dataset import Grouped, Readings, direction, read
 from lutra_models.gp.surrogate.feasibility import fit_feasibility
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.steadiness import windows
-from lutra_models.gp.surrogate.table import surrogate
+from lutra_models.gp.surrogate.table import quick, surrogate
 from lutra_models.gp.transfer import prior_mean
 from lutra_models.history import History
 
@@ -60,7 +60,7 @@ def learn(
     local = fitter.local(metric, grouped[metric], searching)
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
     fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
-    spread = {name: _calibrated(history, name, f, options) for name, f in fitted.items()}
+    spread = {name: fitter.calibrated(name, grouped[name], f, options.surrogate.wary) for name, f in fitted.items()}
     enough = {name: fitted[name] for name in wanted if len(grouped[name].values) >= ENOUGH}
     snapshot = Snapshot(
         encoding,
@@ -81,16 +81,14 @@ def learn(
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """A metric's posterior, the trends of past workloads that it holds, and the posterior without these."""
+    """A metric's posterior with the readings that it was fitted to, the trends of past workloads that it holds, and
+    the posterior without these.
+    """
 
     gp: GaussianProcess
+    readings: Readings
     trends: tuple[Trend, ...]
     alone: GaussianProcess
-
-
-def _calibrated(history: History, name: str, fitted: _Fitted, options: Options) -> GaussianProcess:
-    searched = name == history.objective.metric
-    return calibrated(fitted.gp, history, direction(history, name), searched, options.calibration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,15 +113,16 @@ class _Fitter:
     def searching(self, metric: str, group: Grouped) -> _Fitted:
         """By what the search goes: with past workloads where it is their turn to lead."""
         found = self.fit(metric, group, self.options.surrogate.broad, drawn=True)
-        return found if _past_leads(self.history, self.options) else _Fitted(found.alone, (), found.alone)
+        return found if _past_leads(self.history, self.options) else replace(found, gp=found.alone, trends=())
 
     def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
         readings = self._readings(metric, group, drawn)
         options = self.options.transfer
         usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots, options)
         own = self._posterior(metric, group, readings, belief)
+        alone = _Fitted(own, readings, (), own)
         if not usable:
-            return _Fitted(own, (), own)
+            return alone
         theirs = [self.snapshots[i] for i in usable]
         where = prior_mean.counters_in(self.history, theirs, options)
         apart = prior_mean.circumstances_of(self.history, theirs, options)
@@ -131,11 +130,37 @@ class _Fitter:
         past = list(usable.values())
         trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, apart, options)
         if not trends:
-            return _Fitted(own, (), own)
+            return alone
         helped = self._posterior(metric, group, with_trends, belief, trends)
         if own.read >= self.options.surrogate.proving_rows and foresight(helped) < foresight(own):
-            return _Fitted(own, (), own)
-        return _Fitted(helped, trends, own)
+            return alone
+        return _Fitted(helped, with_trends, trends, own)
+
+    def calibrated(self, metric: str, group: Grouped, fitted: _Fitted, belief: Belief) -> GaussianProcess:
+        """The posterior with the spread of its readings corrected."""
+        history, searched = self.history, metric == self.history.objective.metric
+        foreseen = self._foreseen(metric, group, fitted, belief)
+        return calibrated(fitted.gp, history, direction(history, metric), searched, foreseen, self.options.calibration)
+
+    def _foreseen(self, metric: str, group: Grouped, fitted: _Fitted, belief: Belief) -> Array:
+        """(n,) the mean of each reading's target by a model that was fitted to none of its part of the readings.
+
+        A part whose model cannot be fitted is left out with the hyperparameters of all.
+        """
+        readings, options, mean = fitted.readings, self.options, fitted.gp.left_out()[0]
+        few = replace(
+            options.surrogate, fitted_rows=min(options.surrogate.fitted_rows, options.calibration.folded_rows)
+        )
+        fitter = replace(self, surrogate=quick(self.surrogate), options=replace(options, surrogate=few))
+        part = np.arange(len(mean)) % options.calibration.folds
+        for i in range(min(options.calibration.folds, len(mean)) if len(mean) > 1 else 0):
+            rows = np.flatnonzero(part == i)
+            try:
+                gp = fitter._posterior(metric, group, readings.chosen(np.flatnonzero(part != i)), belief, fitted.trends)
+            except FitFailed:
+                continue
+            mean[rows] = gp.latent(np.hstack([readings.x[rows], readings.trends[rows]]))[0]
+        return mean
 
     def _readings(self, metric: str, group: Grouped, drawn: bool) -> Readings:
         return readings_of(group, self.encoding, direction(self.history, metric), self.options.targets, drawn)

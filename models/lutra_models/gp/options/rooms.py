@@ -139,8 +139,12 @@ class Calibration(Room):
     """The relative distance above the best reading so far within which the objective is expected."""
     early_headroom: float = 0.8
     """The addition to `headroom`, divided by n^1.5 for n measured configurations."""
-    own_readings: float = 20.0
-    """The number of a workload's own readings, each left out in turn, that weigh as much as these widths."""
+    own_readings: float = 10.0
+    """The number of a workload's own readings, each predicted without it, that weigh as much as these widths."""
+    folds: int = 10
+    """The parts into which the readings are divided: each is predicted by a model that was fitted to the others."""
+    folded_rows: int = 100
+    """The rows, picked evenly, from which the hyperparameters of such a model are computed."""
     few_rows: float = 2.0
     """The widening for few rows (as in Student's t), whose hyperparameters are a guess: two thirds at three rows."""
     enough_rows: float = 80.0

@@ -7,11 +7,12 @@ not run at all. For the objective, no reading is much better than the best that 
 noisy servers, on which two readings of one configuration mostly differ by little and at times by much. Nine of ten lie
 within the interval of a deviation of 14 to 16 %, while a model fits 5 to 7 %.
 
-The workload's own readings show how noisy and how rugged it is. Each is left out in turn and compared with its
-interval, as in jackknife+ (Barber, Candès, Ramdas and Tibshirani, Annals of Statistics 2021). One factor scales the
-whole interval so that it contains nine of ten of them; few readings change it little, because the readings of a search
-lie where the posterior is most certain. `python -m benchmarks tuning calibration` shows what the intervals hold, from
-readings without noise to heavy tails.
+The workload's own readings show how noisy and how rugged it is. Each is predicted by a model that was fitted without
+it, after jackknife+ (Barber, Candès, Ramdas and Tibshirani, Annals of Statistics 2021). Its hyperparameters must not
+know the reading either: the mode of few readings explains these too well. The errors are compared with the intervals of
+the posterior of all readings, and one factor scales the whole interval so that it contains nine of ten. A handful of
+readings changes it little. `python -m benchmarks tuning calibration` shows what the intervals hold, from readings
+without noise to heavy tails.
 """
 
 from __future__ import annotations
@@ -40,24 +41,31 @@ def stretch(history: History, options: Calibration) -> tuple[float, float]:
 
 
 def calibrated(
-    gp: GaussianProcess, history: History, good: float, searched: bool, options: Calibration = DEFAULT.calibration
+    gp: GaussianProcess,
+    history: History,
+    good: float,
+    searched: bool,
+    foreseen: Array,
+    options: Calibration = DEFAULT.calibration,
 ) -> GaussianProcess:
     """The posterior with the spread of its readings corrected; `good` is +1 if larger is better, else -1.
 
-    `searched`: the readings are the objective's, of which the search has found the best so far.
+    `searched`: the readings are the objective's, of which the search has found the best so far. `foreseen` (n,) is each
+    reading's target as models expect it that were fitted without it.
     """
     worse, better = stretch(history, options)
     relative = options.headroom + options.early_headroom / gp.read**1.5
     headroom = relative / gp.transform.scale if searched and gp.transform.log else math.inf
     usual = replace(gp, spread=Spread(good, worse, better, options.noise, headroom))
     few = 1.0 + options.few_rows * max(0.0, 1.0 / gp.read - 1.0 / options.enough_rows)
-    return replace(gp, spread=usual.spread.scaled(few * own_scale(usual, options)))
+    return replace(gp, spread=usual.spread.scaled(few * own_scale(usual, foreseen, options)))
 
 
-def own_scale(gp: GaussianProcess, options: Calibration = DEFAULT.calibration) -> float:
-    """The factor by which the posterior's own readings, each left out, multiply its corrected deviations."""
+def own_scale(gp: GaussianProcess, foreseen: Array, options: Calibration = DEFAULT.calibration) -> float:
+    """The factor by which the errors of what was `foreseen` (n,) multiply the posterior's corrected deviations."""
     n = gp.read
-    widths = np.quantile(_off(gp, gp.left_out()), min(1.0, LEVEL * (1.0 + 1.0 / n))) / _deviations(LEVEL)
+    errors = _off(gp, foreseen, gp.left_out()[1])
+    widths = np.quantile(errors, min(1.0, LEVEL * (1.0 + 1.0 / n))) / _deviations(LEVEL)
     return float(np.sqrt((options.own_readings + n * widths**2) / (options.own_readings + n)))
 
 
@@ -66,12 +74,11 @@ def record(gp: GaussianProcess, left_out: tuple[Array, Array], level: float = LE
 
     The same rows scaled the interval: if many fall outside, the model does not suit them.
     """
-    return Record(gp.read, int(np.sum(_off(gp, left_out) <= _deviations(level))))
+    return Record(gp.read, int(np.sum(_off(gp, *left_out) <= _deviations(level))))
 
 
-def _off(gp: GaussianProcess, left_out: tuple[Array, Array]) -> Array:
-    """(n,) by how many corrected deviations of its side each reading is off what is expected without it."""
-    mean, variance = left_out
+def _off(gp: GaussianProcess, mean: Array, variance: Array) -> Array:
+    """(n,) by how many corrected deviations of its side each reading is off its mean, for these variances (n,)."""
     noise = gp.noise * gp.share[: gp.read]
     off, s = gp.spread.good * (gp.z[: gp.read] - mean), gp.spread
     side = np.where(off < 0, s.worse, s.better)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lutra_models.gp.options import Targets
 from lutra_models.gp.space.encoding import Array, Encoding
@@ -72,7 +73,10 @@ class Readings:
         """At most this number of rows, evenly in their order: enough for the hyperparameters."""
         if len(self.z) <= most:
             return self
-        kept = np.linspace(0, len(self.z) - 1, most).round().astype(int)
+        return self.chosen(np.linspace(0, len(self.z) - 1, most).round().astype(int))
+
+    def chosen(self, kept: NDArray[np.integer]) -> Readings:
+        """These rows alone, by their places in ascending order."""
         noise_factors = self.noise_factors[kept[kept < len(self.noise_factors)]]
         rows = {"x": self.x[kept], "z": self.z[kept], "repeats": self.repeats[kept], "trends": self.trends[kept]}
         return replace(self, **rows, noise_factors=noise_factors)

@@ -99,7 +99,7 @@ class ModelAnswer(Answer):
     retired_at: datetime | None
     """When it was last retired; null while it is not."""
     scored_at: datetime | None
-    """When its scorecard was computed; null before that."""
+    """When its scorecard was last computed; null before that."""
 
 
 class ScoringAnswer(Answer):
@@ -304,7 +304,7 @@ class ModelDetailAnswer(ModelAnswer):
     options: Document
     """The complete options document."""
     scorecard: ScorecardAnswer | None
-    """Its scores on past sessions; null before it was scored."""
+    """Its scores on past sessions, of those so far while the first is computed; null before the first session."""
     data: DataAnswer | None
     """The data from which the scorecard was computed."""
     scoring: ScoringAnswer | None

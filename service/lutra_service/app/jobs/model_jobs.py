@@ -1,7 +1,8 @@
 """The computations of model versions that do not serve: predictions in the shadow, and scorecards.
 
 A scorecard takes many jobs, one after another: the conformance suite of what packages bring, then one for each past
-session. A candidate whose process is lost gets no second attempt. Candidates share one worker, which may have loaded
+session. The first scorecard of a version grows with each session; a later one replaces it once it is complete. A
+candidate whose process is lost gets no second attempt. Candidates share one worker, which may have loaded
 the code of others: it never computes a recommendation, pauses while this machine computes one, and ends before it
 computes for another version.
 """
@@ -103,6 +104,14 @@ def _add(unit: UnitOfWork, found: ModelJob, told: Document) -> None:
         _keep(unit, found, results[0], results[1:])
     else:
         unit.jobs.add(Job(found.id, "score", unit.now))
+        if done and _first(unit, found):
+            _keep(unit, found, results[0], results[1:])
+
+
+def _first(unit: UnitOfWork, found: ModelJob) -> bool:
+    """Whether the version has no scorecard of an earlier job."""
+    scored_at = unit.models.get(found.model_id).scored_at
+    return scored_at is None or scored_at > found.created_at
 
 
 def _keep(unit: UnitOfWork, found: ModelJob, suite: Document, sessions: Sequence[Document]) -> None:

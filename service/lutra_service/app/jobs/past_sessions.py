@@ -30,6 +30,8 @@ MOST_ROWS = 60
 def start(unit: UnitOfWork, model_id: str) -> ModelJob:
     """The job of the version's scorecard: a new one, or the one in progress.
 
+    Its sessions are in an order drawn by a digest of their ids, the same for every version: the first of them are a
+    random sample, on which two versions can be compared before all are scored.
     Raises NotEnoughObservations if no session says anything of it, and MissingExtension.
     """
     version = unit.models.get(model_id)
@@ -41,6 +43,7 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
     sessions += unit.workloads.data_sets(MOST_SESSIONS - len(sessions))
     if not sessions and not version.packages:
         raise NotEnoughObservations(f"no session has {LEAST_TRIALS} measured trials yet: there is nothing to score on")
+    sessions.sort(key=fingerprint)
     made = unit.model_jobs.add(ModelJob(unit.new_id("job"), model_id, "score", "waiting", unit.now, sessions=sessions))
     unit.jobs.add(Job(made.id, "score", unit.now))
     audit.record(unit, "model.score", model_id, None, {"sessions": len(sessions)}, database_id=None)

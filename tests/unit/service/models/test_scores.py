@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from lutra_client.commands.program import main
+from lutra_models.digest import fingerprint
 from lutra_models.gp import playing
-from lutra_service.app.jobs import model_jobs
+from lutra_service.app.jobs import model_jobs, past_sessions
+from lutra_service.db.store import UnitOfWork
 from lutra_service.workers import worker
 
 from tests.support.service.hosted import Agent, Document, Service, fake_executor, running
@@ -116,6 +118,32 @@ def test_the_scorecard_shows_that_it_is_worse_on_past_sessions(fleet: Fleet) -> 
     data = [fleet.model(id_)["data"] for id_ in (fleet.plain, fleet.absurd)]
     assert data[0] == data[1]
     assert data[0]["trials"] >= sum(TRIALS)
+
+
+def test_the_first_scorecard_grows_session_by_session_and_a_later_one_replaces_it_when_it_is_complete(
+    fleet: Fleet,
+) -> None:
+    def grown(unit: UnitOfWork, id_: str) -> list[int]:
+        """The sessions in the scorecard after each step of one computation."""
+        job, seen = past_sessions.start(unit, id_), []
+        while (task := model_jobs.prepare(unit, job.id)) is not None:
+            unit.jobs.cancel([job.id])
+            model_jobs.complete(unit, job.id, getattr(worker, task.name)(task.payload))
+            seen.append((unit.models.get(id_).scorecard or {"sessions": 0})["sessions"])
+        return seen
+
+    made = fleet.service.take("POST", "/v1/models", {"name": "newer", "options": QUICK})["id"]
+    first, later = (fleet.service.store.write(lambda unit: grown(unit, made)) for _ in range(2))
+    assert first == [0, 1, 2]
+    assert later == [2, 2, 2]
+
+
+def test_every_version_is_scored_on_the_sessions_in_one_order(fleet: Fleet) -> None:
+    jobs = [
+        fleet.service.store.read(lambda unit, id_=id_: unit.model_jobs.newest(id_))
+        for id_ in (fleet.plain, fleet.absurd)
+    ]
+    assert jobs[0].sessions == jobs[1].sessions == sorted(fleet.sessions, key=fingerprint)
 
 
 def test_the_command_line_scores_too_and_shows_both_side_by_side(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
