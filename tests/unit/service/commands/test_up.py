@@ -23,6 +23,7 @@ from lutra_lab.servers.ports import free_port
 from lutra_service.commands import local
 from lutra_service.commands.local import Local, Record, Unusable, born
 
+from tests.support.cli import faults_of_unit
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
@@ -134,6 +135,7 @@ def test_a_systemd_of_the_user_runs_it_where_there_is_one(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert "the service runs at" in run("up", "--port", str(free_port())).output
     assert "the service runs already" in run("up").output
+    assert faults_of_unit(tmp_path / "config" / "systemd" / "user" / "lutra.service") == ""
     assert "the service has ended" in run("down").output
     asked = (programs / "asked").read_text().split("\n")
     assert [word for word in asked if word.startswith(("start", "stop", "daemon"))] == [
