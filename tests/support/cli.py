@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -34,6 +37,16 @@ def objects(output: str) -> list[Any]:
         return [json.loads(line) for line in output.splitlines()]
     except ValueError:  # one document over several lines
         return [json.loads(output)]
+
+
+def faults_of_unit(unit: Path) -> str:
+    """What systemd says of a unit file, which begins with its name; nothing where systemd's own checker is missing."""
+    checker = shutil.which("systemd-analyze")
+    if checker is None:
+        return ""
+    place = {**os.environ, "XDG_RUNTIME_DIR": str(unit.parent)}
+    done = subprocess.run([checker, "--user", "verify", unit], env=place, capture_output=True, text=True, check=False)
+    return "\n".join(line for line in done.stderr.splitlines() if str(unit) in line)
 
 
 def commands() -> Iterator[tuple[Path_, click.Command]]:

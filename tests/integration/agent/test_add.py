@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from lutra_agent.commands.add.cli import add, enrol, remove
 from lutra_agent.commands.add.folder import Folder
 from lutra_agent.commands.agent_file import load
+from lutra_agent.commands.cli import look
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.postgresql import ScratchPostgres
@@ -65,6 +66,20 @@ def done(command: Any, *words: str) -> str:
     found = run(command, *words)
     assert found.exit_code == 0, found.output
     return found.output
+
+
+def looked_at(url: str) -> str:
+    """What `lutra check` prints of a server that it reaches."""
+    found = run(look, url, "--seconds", "1")
+    assert "no server" not in found.stderr, found.stderr
+    return found.stdout
+
+
+def not_looked_at(url: str) -> str:
+    """The sentence of `lutra check` about a server that it does not reach."""
+    found = run(look, url, "--seconds", "1")
+    assert (found.exit_code, found.stdout) == (2, "")
+    return found.stderr
 
 
 def url_of(server: ScratchServer) -> str:
@@ -161,19 +176,25 @@ def test_postgresql_says_in_a_sentence_what_stands_in_the_way(home: Path, served
         assert "--print shows the statements" in said
         assert "start the server there, or correct the URL" in refused("postgresql://me@127.0.0.1:1/shop", "--yes")
         admitted(server, "host all poor all scram-sha-256")
-        assert "PGPASSWORD or the client's own password file" in refused(poor.replace("poor@", "poor:wrong@"), "--yes")
+        wrong = poor.replace("poor@", "poor:wrong@")
+        for said in (refused(wrong, "--yes"), not_looked_at(wrong)):
+            assert "PGPASSWORD or the client's own password file" in said
         with pooler(server, "transaction") as pooled:
-            assert "write the server's own host and port into the URL" in refused(
-                f"postgresql://{server.user}@127.0.0.1:{pooled}/postgres", "--yes"
-            )
+            through = f"postgresql://{server.user}@127.0.0.1:{pooled}/postgres"
+            for said in (refused(through, "--yes"), not_looked_at(through)):
+                assert "write the server's own host and port into the URL" in said
+        assert "start the server there, or correct the URL" in not_looked_at("postgresql://me@127.0.0.1:1/shop")
+        by_socket = f"postgresql://{server.user}@/postgres?host={server.data_dir}&port={port}"
+        assert looked_at(by_socket).startswith("postgresql 15")
+        assert "not " in looked_at(url.replace(f"{server.user}@", "poor:right@")), (
+            "without rights it says what is hidden"
+        )
         assert "nobody can answer 'Make this account?': add --yes" in run(add, url, "--name", "unasked").output
         assert set(accounts(server).split(",")) == {"poor", server.user}
         admitted(server, "local all lutra peer", "host all lutra all scram-sha-256")
-        done(add, f"postgresql://{server.user}@/postgres?host={server.data_dir}&port={port}", "--name", "by", "--yes")
+        done(add, by_socket, "--name", "by", "--yes")
         assert load(folder(home, "by").config).database.host == "127.0.0.1"
-        assert "is by here already" in refused(
-            f"postgresql://{server.user}@/postgres?host={server.data_dir}&port={port}", "--name", "other"
-        )
+        assert "is by here already" in refused(by_socket, "--name", "other")
         assert "is another server here" in refused(url, "--name", "by", "--yes")
         done(remove, "by", "--yes")
         (server.data_dir / "standby.signal").touch()
@@ -181,6 +202,7 @@ def test_postgresql_says_in_a_sentence_what_stands_in_the_way(home: Path, served
         server.stop()
         server.start()
         assert "make the account there" in refused(url, "--name", "replica", "--yes")
+        assert "it is a replica: look at its primary as well" in looked_at(url)
         assert "changes nothing on a replica" in done(add, url, "--name", "replica", "--print")
         (database,) = served.api.take("GET", "/v1/databases?name=replica")["items"]
         assert database["role"] == "standby"
@@ -246,7 +268,9 @@ def test_a_server_with_tls_alone_is_added_by_its_authority(home: Path) -> None:
             rules = ("hostssl all lutra all scram-sha-256", "hostssl all all all trust", "hostnossl all all all reject")
             url = url_of(server)
             admitted(server, *rules)
-            assert "set sslmode=verify-full and sslrootcert=FILE in the URL" in refused(f"{url}?sslmode=disable")
+            for said in (refused(f"{url}?sslmode=disable"), not_looked_at(f"{url}?sslmode=disable")):
+                assert "set sslmode=verify-full and sslrootcert=FILE in the URL" in said
+            assert looked_at(f"{url}?sslmode=verify-full&sslrootcert={ca}").startswith("postgresql 15")
             done(add, f"{url}?sslmode=verify-full&sslrootcert={ca}", "--name", "tls", "--yes")
             assert load(folder(home, "tls").config).database.tls_ca == ca
             done(remove, "tls", "--yes")
@@ -254,6 +278,7 @@ def test_a_server_with_tls_alone_is_added_by_its_authority(home: Path) -> None:
 
 def test_a_server_at_an_ipv6_address_is_added(home: Path) -> None:
     with scratch("redis", bind="127.0.0.1 ::1") as server:
+        assert looked_at(f"redis://[::1]:{server.port}").startswith("redis ")
         done(add, f"redis://[::1]:{server.port}", "--name", "six", "--yes")
         assert load(folder(home, "six").config).database.host == "::1"
         done(remove, "six", "--yes")

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.commands.add import process, service
+from lutra_agent.commands.add import account, process, run, service
+from lutra_agent.commands.add.cli import add
 from lutra_agent.commands.add.folder import Account, Added, folder_of, folders, toml
 from lutra_agent.errors import ConfigError
 from lutra_client import contexts
 
+from tests.support.cli import faults_of_unit
 from tests.support.waiting import until
 
 SYSTEMCTL = """#!/bin/sh
@@ -130,7 +135,48 @@ def test_where_the_user_has_a_systemd_the_agent_is_a_unit_of_it(home: Path, monk
     assert f'ExecStart="{sys.executable}" "-m" "lutra_agent" "run" "--config" "{folder.config}"' in text
     assert 'Environment="PGSSLMODE=a \\"quoted\\" 50%%"' in text
     assert "--user restart lutra-agent-shop.service" in calls.read_text()
+    assert faults_of_unit(unit) == ""
+    (unit.parent / "wrong.service").write_text(text.replace("Restart=", "Restrat="))
+    assert shutil.which("systemd-analyze") is None or "Restrat" in faults_of_unit(unit.parent / "wrong.service")
     assert process.running(folder) is None
     process.stop(folder)
     assert not unit.exists()
     assert "--user disable --now --no-block lutra-agent-shop.service" in calls.read_text()
+
+
+def test_ctrl_c_says_that_the_same_command_continues(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "add", interrupted)
+    ended = CliRunner().invoke(add, ["redis://host"])
+    assert (ended.exit_code, ended.stdout) == (130, "")
+    assert ended.stderr == "\nstopped; what is done stays, and the same command continues where this one ended\n"
+
+
+def test_an_account_that_ctrl_c_left_half_made_is_taken_back() -> None:
+    done: list[str] = []
+
+    def execute(statement: str, _: str) -> None:
+        if statement == "GRANT":
+            raise KeyboardInterrupt
+        done.append(statement)
+
+    plan: Any = SimpleNamespace(make=("CREATE", "GRANT"), drop=("DROP",), section={}, notes=())
+    accounts: Any = SimpleNamespace(execute=execute)
+    given_: Any = None
+    with pytest.raises(KeyboardInterrupt):
+        account._made(given_, accounts, plan, folder_of("shop"), "secret")
+    assert done == ["CREATE", "DROP"]
+
+
+def test_whoever_waits_for_the_first_report_sees_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    moments = iter(range(0, 1000, 4))
+    answers = iter([None] * 6 + ["2026-03-01T00:00:00Z"])
+    service_: Any = SimpleNamespace(database=lambda _: {"last_report_at": next(answers)})
+    clock: Any = SimpleNamespace(monotonic=lambda: float(next(moments)), sleep=lambda _: None)
+    person: Any = SimpleNamespace(tell=told.append)
+    monkeypatch.setattr(process, "running", lambda _: True)
+    run._await_report(service_, "db_", None, folder_of("shop"), person, clock)
+    assert told == [f"waiting for the first report, for {s} s so far" for s in (12, 24)]

@@ -240,3 +240,13 @@ def test_both_programs_have_the_same_command(monkeypatch: pytest.MonkeyPatch, tm
     assert CliRunner().invoke(look, [url, "--fail-on", "bad"]).exit_code == 2
     refused = CliRunner().invoke(look, ["oracle://host"])
     assert (refused.exit_code, "'oracle' names no server" in refused.output) == (2, True)
+
+
+def test_ctrl_c_says_that_nothing_was_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lutra_agent.commands.look.run.looked", interrupted)
+    ended = CliRunner().invoke(look, ["redis://host"])
+    assert (ended.exit_code, ended.stdout) == (130, "")
+    assert "nothing was judged, and nothing was changed" in ended.stderr

@@ -23,6 +23,7 @@ from lutra_lab.servers.ports import free_port
 from lutra_service.commands import local
 from lutra_service.commands.local import Local, Record, Unusable, born
 
+from tests.support.cli import faults_of_unit
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
@@ -149,7 +150,7 @@ def test_a_systemd_of_the_user_runs_it_where_there_is_one(
     assert "the service runs at" in run("up", "--port", str(free_port())).output
     assert "the service runs already" in run("up").output
     unit = tmp_path / "config" / "systemd" / "user" / "lutra.service"
-    assert unit.exists()
+    assert faults_of_unit(unit) == ""
     assert "the service has ended" in run("down", "--delete", "--yes").output
     assert not unit.exists()
     asked = (programs / "asked").read_text().split("\n")
