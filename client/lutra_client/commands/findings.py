@@ -30,7 +30,15 @@ from lutra_client.commands.terminal import (
 from lutra_client.errors import Conflict
 from lutra_client.moments import text
 
-NOTHING = {"start": None, "end": None, "windows": 0, "seconds": 0, "symptoms": [], "evaluated": 0, "not_judged": []}
+NOTHING: dict[str, Any] = {
+    "start": None,
+    "end": None,
+    "windows": 0,
+    "seconds": 0,
+    "symptoms": [],
+    "evaluated": 0,
+    "not_judged": [],
+}
 """The document of a database of which nothing is known."""
 WORST = ("DATABASE", "KIND", "WORST FINDING", "WHAT")
 SENTENCE = 90
