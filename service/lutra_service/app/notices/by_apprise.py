@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -24,7 +25,17 @@ def verify(url: str) -> None:
         raise InvalidRequest(f"target: {', '.join(LOCAL)} reach only the service's own machine: use another URL")
     if not parse_qs(urlsplit(url).query, keep_blank_values=True).keys().isdisjoint(FILES):
         raise InvalidRequest(f"target: remove {' and '.join(FILES)} from the URL: no file of this machine is sent")
+    if _is_link_local(urlsplit(url).hostname or ""):
+        raise InvalidRequest("target: nothing is sent to a link-local address: use another URL")
     _service(url)
+
+
+def _is_link_local(host: str) -> bool:
+    """Of an address that is written out: a name may be a secret, and is not looked up."""
+    try:
+        return ipaddress.ip_address(host).is_link_local
+    except ValueError:
+        return False
 
 
 def send(url: str, title: str, text: str) -> bool:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import h11
 from lutra_models import __version__
+from lutra_models.errors import LutraError
 from standardwebhooks import Webhook
 
 from lutra_service.app.notices import by_apprise
@@ -25,6 +26,7 @@ from lutra_service.db.schema.records import Delivery, Receiver
 ATTEMPT_S = 10.0
 """The time limit of an attempt, from the name's resolution to the status line."""
 LARGEST_HEAD = 16 << 10
+LONGEST_ERROR = 200
 GONE = 410
 
 
@@ -56,16 +58,16 @@ def send(receiver: Receiver, message: Delivery, now: datetime) -> Answer:
             delivered = by_apprise.send(receiver.target, message.kind, message.text)
             return Answer(error=None if delivered else "Apprise could not deliver it")
         status = _post(receiver, message, now)
-    except NotSent as error:
-        return Answer(error=str(error))
+    except (NotSent, LutraError) as error:
+        return Answer(error=str(error)[:LONGEST_ERROR])
     except TimeoutError:
         return Answer(error=f"no answer within {ATTEMPT_S:.0f} s")
     except ssl.SSLError as error:
-        return Answer(error=f"TLS: {error.reason or 'the handshake failed'}"[:200])
-    except socket.gaierror:
+        return Answer(error=f"TLS: {error.reason or 'the handshake failed'}"[:LONGEST_ERROR])
+    except (socket.gaierror, UnicodeError):
         return Answer(error="the name of its host is not known")
     except OSError as error:
-        return Answer(error=f"no connection: {error.strerror or 'it was closed'}"[:200])
+        return Answer(error=f"no connection: {error.strerror or 'it was closed'}"[:LONGEST_ERROR])
     except h11.ProtocolError:
         return Answer(error="its answer is not HTTP")
     return Answer(status, None if 200 <= status < 300 else f"the receiver answered {status}")
@@ -110,11 +112,11 @@ def _status(http: h11.Connection, connection: socket.socket, deadline: float) ->
         event = http.next_event()
         if event is h11.NEED_DATA:
             connection.settimeout(_left(deadline))
-            http.receive_data(connection.recv(4096))
+            if not (received := connection.recv(4096)):
+                raise NotSent("it closed the connection without an answer")
+            http.receive_data(received)
         elif isinstance(event, h11.Response):
             return event.status_code
-        elif not isinstance(event, h11.InformationalResponse):
-            raise NotSent("it closed the connection without an answer")
 
 
 @contextmanager

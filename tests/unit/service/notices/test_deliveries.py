@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from datetime import timedelta
 from itertools import pairwise
@@ -10,12 +11,15 @@ import pytest
 from lutra_service.app.errors import Conflict
 from lutra_service.app.notices import receivers
 from lutra_service.app.notices.channels import Answer
-from lutra_service.app.notices.courier import GIVEN_UP_AFTER, LONGEST_PAUSE_S
+from lutra_service.app.notices.courier import GIVEN_UP_AFTER, LONGEST_PAUSE_S, CourierThread
 from lutra_service.app.notices.messages import TOGETHER
 from lutra_service.app.notices.outbox import notify
 from lutra_service.app.retention.policy import prune
+from lutra_service.common.settings import Settings
+from lutra_service.db.schema.records import Receiver
 from lutra_service.db.store import UnitOfWork
 
+from tests.support.waiting import until
 from tests.unit.service.notices.conftest import DOWN, FINE, LEASE_S, SERVER_ERROR, World
 
 pytestmark = pytest.mark.slow
@@ -122,6 +126,27 @@ def test_a_receiver_that_does_not_answer_delays_no_other(world: World) -> None:
     world.notify(times=3)
     world.deliver()
     assert [name for name, _ in world.heard] == ["quick"] * 3
+
+
+def test_a_receiver_that_hangs_holds_its_own_place_alone(world: World) -> None:
+    for name in ("slow", "quick"):
+        world.receiver(name)
+    world.notify(times=3)
+    released, heard = threading.Event(), list[str]()
+
+    def send(receiver: Receiver, *_: object) -> Answer:
+        if receiver.name == "slow":
+            released.wait()
+        heard.append(receiver.name)
+        return FINE
+
+    thread = CourierThread(world.store, Settings(sweep_s=0.05), send)
+    thread.start()
+    until(lambda: len(heard) == 3)
+    assert heard == ["quick"] * 3
+    released.set()
+    until(lambda: len(heard) == 6)
+    thread.stop()
 
 
 def test_a_thousand_events_in_one_transaction_become_a_digest(world: World) -> None:
