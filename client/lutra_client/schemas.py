@@ -679,6 +679,21 @@ class GainAnswer(TypedDict):
     """The upper end of the interval for three more rounds."""
 
 
+class GainsAnswer(TypedDict):
+    """The gains that were told of changes in the last hundred days, by what became of them."""
+
+    told: int
+    """The number of gains that were told."""
+    holds: int
+    """The number of those that still hold."""
+    decayed: int
+    """The number of those that no longer hold."""
+    unknown: int
+    """The number of those that are not judged again, or cannot be."""
+    share: float | None
+    """The share of the judged ones that hold; null if none was judged again."""
+
+
 class GuardEvent(TypedDict):
     """A guard fired: `value` was beyond `bound` for `held_s` seconds. The bound comes from the limit and, if the guard
     uses one, the baseline. `directive` is the change that was undone because of it, None if the agent had no change in
@@ -2515,6 +2530,8 @@ class SummaryAnswer(TypedDict):
     """The number of databases that the summary covers."""
     counts: dict[str, int]
     """The number of changes and of guards that fired, by `what`."""
+    gains: GainsAnswer
+    """Whether the gains of changes last."""
     changes: list[HappeningAnswer]
     """Changes through Lutra: applied, confirmed, reverted, refused, rejected or failed; newest first, at most 50."""
     outside: list[HappeningAnswer]

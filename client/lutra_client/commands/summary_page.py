@@ -72,19 +72,21 @@ def _last(moment: object) -> str:
 
 
 def _tiles(found: SummaryAnswer) -> str:
-    counts, kinds = found["counts"], found["findings_by_kind"]
+    counts, kinds, gains = found["counts"], found["findings_by_kind"], found["gains"]
+    judged = gains["holds"] + gains["decayed"]
     severe = kinds.get("outage", 0) + kinds.get("danger", 0)
     tiles = (
-        (found["databases_in_all"], "databases"),
-        (counts.get("applied", 0), "changes applied"),
+        (f"{found['databases_in_all']:,}", "databases"),
+        (f"{counts.get('applied', 0):,}", "changes applied"),
         (counts.get("reverted", 0), "reverted"),
+        (f"{gains['holds']} of {judged}" if judged else "–", "told gains still hold"),
         (counts.get("guard fired", 0), "guards fired"),
         (severe, "outages and dangers"),
         (sum(kinds.values()) - severe, "other findings"),
         (len(found["proposals"]), "wait for a decision"),
         (len(found["silent"]), "silent agents"),
     )
-    return f'<div class="tiles">{"".join(f"<div><b>{n:,}</b>{_text(what)}</div>" for n, what in tiles)}</div>'
+    return f'<div class="tiles">{"".join(f"<div><b>{n}</b>{_text(what)}</div>" for n, what in tiles)}</div>'
 
 
 def _loads(found: Sequence[DatabaseLoadAnswer]) -> str:

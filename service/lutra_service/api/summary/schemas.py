@@ -132,6 +132,21 @@ class SilentAnswer(Answer):
     """When its agent last reported; null before the first report."""
 
 
+class GainsAnswer(Answer):
+    """The gains that were told of changes in the last hundred days, by what became of them."""
+
+    told: int
+    """The number of gains that were told."""
+    holds: int
+    """The number of those that still hold."""
+    decayed: int
+    """The number of those that no longer hold."""
+    unknown: int
+    """The number of those that are not judged again, or cannot be."""
+    share: float | None
+    """The share of the judged ones that hold; null if none was judged again."""
+
+
 class SummaryAnswer(Answer):
     """What happened on the databases in a span. Each list is bounded."""
 
@@ -149,6 +164,8 @@ class SummaryAnswer(Answer):
     """The number of databases that the summary covers."""
     counts: dict[str, int]
     """The number of changes and of guards that fired, by `what`."""
+    gains: GainsAnswer
+    """Whether the gains of changes last."""
     changes: list[HappeningAnswer]
     """Changes through Lutra: applied, confirmed, reverted, refused, rejected or failed; newest first, at most 50."""
     outside: list[HappeningAnswer]

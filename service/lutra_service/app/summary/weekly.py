@@ -8,6 +8,7 @@ from datetime import timedelta
 from lutra_models.symptoms.listed import HARMFUL
 
 from lutra_service.app.access import audit
+from lutra_service.app.databases import figures
 from lutra_service.app.summary import changes, load, words
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.recommendation import Recommendation
@@ -19,6 +20,8 @@ DATABASES = 500
 LISTED = 50
 """The most items of each other list."""
 PAGE = 500
+GAINS = timedelta(days=100)
+"""A change that was made active earlier is no longer asked whether its gain holds."""
 SILENT = timedelta(minutes=10)
 """The time without a report after which an agent counts as silent."""
 
@@ -43,6 +46,7 @@ def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
         "days": days,
         "databases": _loads(span, databases, weeks, harm),
         "databases_in_all": len(databases),
+        "gains": _gains(unit, only),
         **changes.happened(unit, span.since, only, names),
         "findings": [_finding(f, names) for f in findings],
         "findings_by_kind": {kind: sum(of.get(kind, 0) for of in harm.values()) for kind in HARMFUL},
@@ -52,6 +56,13 @@ def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
         "silent": _silent(span, databases.values(), weeks),
     }
     return {**made, "text": "\n".join(words.lines(made))}
+
+
+def _gains(unit: UnitOfWork, only: str | None) -> Document:
+    """Of the changes of the last hundred days."""
+    found = figures.told_and_held(unit, unit.now - GAINS, only)
+    counts = {"told": found.told, "holds": found.holds, "decayed": found.decayed, "unknown": found.unknown}
+    return {**counts, "share": found.share}
 
 
 def _databases(unit: UnitOfWork, only: str | None) -> list[Database]:

@@ -22,6 +22,7 @@ def lines(summary: Document) -> Iterator[str]:
     yield f"{_count(summary['databases_in_all'], 'database')}; {_harm(summary['findings_by_kind'])}"
     yield from _section("p99 and QPS", [_load(d) for d in summary["databases"]], "no database yet")
     yield from _section(f"changes: {_counts(summary['counts'])}", [_event(e) for e in summary["changes"]])
+    yield from _section("gains", _gains(summary["gains"]))
     yield from _section("changed outside Lutra", [_event(e) for e in summary["outside"]])
     yield from _section("guards that fired", [_event(e) for e in summary["guards"]])
     yield from _section("findings now", [_finding(f) for f in summary["findings"]], "none")
@@ -62,6 +63,16 @@ def comparison(compared: Document | None) -> str:
     span = f"{_percent(compared['low'])} to {_percent(compared['high'])}"
     verdict = "no difference seen" if compared["verdict"] == "no_difference_seen" else _percent(compared["ratio"])
     return f"p99 at comparable load: {verdict} ({compared['level']:.0%} interval: {span})"
+
+
+def _gains(found: Document) -> list[str]:
+    """Nothing before the first gain was told."""
+    if not found["told"]:
+        return []
+    told = f"{_count(found['told'], 'gain')} told in the last 100 days"
+    if found["share"] is None:
+        return [f"{told}; none was judged again yet"]
+    return [f"{told}: {found['holds']} of {found['holds'] + found['decayed']} that were judged again still hold"]
 
 
 def _event(found: Document) -> str:

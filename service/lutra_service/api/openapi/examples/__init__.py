@@ -55,6 +55,7 @@ from lutra_service.api.openapi.examples.models import (
 from lutra_service.api.openapi.examples.notices import delivery, new_receiver, receiver, wishes
 from lutra_service.api.openapi.examples.summary import (
     database_load,
+    gains,
     happening,
     silent,
     span_load,
@@ -259,6 +260,7 @@ EXAMPLES: dict[str, Example] = {
     "Readiness": {"status": "ready"},
     "ReasonAnswer": reason,
     "DatabaseLoadAnswer": database_load,
+    "GainsAnswer": gains,
     "HappeningAnswer": happening,
     "LoadAnswer": span_load,
     "SilentAnswer": silent,

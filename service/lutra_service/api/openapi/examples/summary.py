@@ -58,6 +58,7 @@ summary_session: Example = {
     "created_at": SINCE,
     "ended_at": None,
 }
+gains: Example = {"told": 5, "holds": 3, "decayed": 1, "unknown": 1, "share": 0.75}
 silent: Example = {"database": "shop", "hours": 2, "last_report_at": LATER}
 summary: Example = {
     "since": SINCE,
@@ -66,6 +67,7 @@ summary: Example = {
     "databases": [database_load],
     "databases_in_all": 1,
     "counts": {"applied": 1, "guard fired": 1},
+    "gains": gains,
     "changes": [happening],
     "outside": [],
     "guards": [guard],
