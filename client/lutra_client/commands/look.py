@@ -70,7 +70,11 @@ def status(client: Client, database: str | None, since: timedelta, as_json: bool
 @AsJson
 @asking
 def history(client: Client, database: str | None, since: timedelta, as_json: bool) -> None:
-    """List the changes that were applied, confirmed and undone, newest first; without DATABASE, of every database."""
+    """List the changes that were applied, confirmed and undone, newest first; without DATABASE, of every database.
+
+    \b
+    lutra history shop --since 30d
+    """
     known = {d["id"]: d["name"] for d in client.databases.list()}
     wanted = known if database is None else [database_id(client, database)]
     after = ago(datetime.now(UTC), since)

@@ -20,6 +20,9 @@ def public() -> None:
 
     Either all tables are stored or none; existing ones are not changed. Then they are fitted, as `lutra train` does.
     Databases whose policy says `past: none` never use them.
+
+    \b
+    lutra import public
     """
     from lutra_models.errors import LutraError
 

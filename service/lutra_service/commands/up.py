@@ -62,7 +62,11 @@ def up(port: int | None) -> None:
 
 @click.command(cls=Verb)
 def down() -> None:
-    """Stop the service that `lutra up` started. Its data are kept."""
+    """Stop the service that `lutra up` started. Its data are kept.
+
+    \b
+    lutra down
+    """
     try:
         local = Local.of_user()
         with local.held():
@@ -105,6 +109,9 @@ def admin_token(name: str) -> None:
     """Create an administrator's token in the database that LUTRA_DATABASE_URL names, and print it once.
 
     With it, `lutra login URL` and `lutra tokens create` make all others over the network.
+
+    \b
+    lutra admin-token --name admin
     """
     from lutra_service.common.settings import Settings
 
