@@ -30,7 +30,7 @@ COMPLETED, COMPLETION_S = 500, 2.0
 """The most names that a shell completes, and the longest time that it waits for them."""
 
 
-class Named(click.ParamType):
+class Named(click.ParamType[str]):
     """The name or the id of a database; a shell completes the names."""
 
     name = "database"
@@ -39,7 +39,7 @@ class Named(click.ParamType):
         self._retired = retired
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Nothing where no service answers at once: a person waits at the prompt."""
+        """No name if no service answers at once: a person waits at the prompt."""
         from click.shell_completion import CompletionItem
 
         from lutra_client import contexts
