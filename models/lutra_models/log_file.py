@@ -17,7 +17,7 @@ OLDER = ".1"
 class LogHandler(logging.StreamHandler[TextIO]):
     """Writes to standard error. If that is `file`, the file is copied to `file.1` and emptied when it exceeds a size.
 
-    It is not renamed: this process, its children and whoever started them keep it open, and go on writing to it.
+    It is not renamed: this process and its children keep it open, and continue to write to it.
     """
 
     def __init__(self, file: Path, most_bytes: int = MOST_BYTES) -> None:

@@ -66,7 +66,11 @@ def notebook(folder: Path, scope: Scope, jupyter: tuple[str, ...]) -> None:
     creates a token of its own with your administrator's token. When the command ends, it ends JupyterLab and revokes
     that token.
 
-    Arguments after `--` are passed to JupyterLab: lutra notebook -- --no-browser --port 8889
+    Arguments after `--` are passed to JupyterLab.
+
+    \b
+    lutra notebook
+    lutra notebook -- --no-browser --port 8889
     """
     if importlib.util.find_spec("jupyterlab") is None:
         raise click.ClickException(f"JupyterLab is not installed: {sys.executable} -m pip install jupyterlab")

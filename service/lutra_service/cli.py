@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 @click.option("--host", help="Address to listen on. [default: LUTRA_HOST or 127.0.0.1]")
 @click.option("--port", type=click.IntRange(1, 65535), help="[default: LUTRA_PORT or 8000]")
 def serve(host: str | None, port: int | None) -> None:
-    """Run the service. It listens on loopback; any other address needs TLS."""
+    """Run the service. It listens on loopback; any other address needs TLS.
+
+    \b
+    LUTRA_DATABASE_URL=sqlite:///lutra.db lutra serve --port 8000
+    """
     settings = _settings()
     given = {k: v for k, v in (("host", host), ("port", port)) if v is not None}
     settings = settings.model_copy(update=given)
@@ -41,7 +45,11 @@ def serve(host: str | None, port: int | None) -> None:
 
 @click.command(cls=Verb)
 def migrate() -> None:
-    """Create or update the schema of the database that LUTRA_DATABASE_URL names."""
+    """Create or update the schema of the database that LUTRA_DATABASE_URL names.
+
+    \b
+    LUTRA_DATABASE_URL=sqlite:///lutra.db lutra migrate
+    """
     from lutra_service.db import migrate as migrations
     from lutra_service.db.schema.engine import make_engine
 
@@ -58,6 +66,9 @@ def prune(days: float | None) -> None:
 
     Windows older than DAYS are merged into one per configuration; a trial's own measurement is kept. The inputs of
     older recommendations are deleted: `lutra replay` can then recompute only newer ones.
+
+    \b
+    lutra prune --days 30
     """
     from datetime import timedelta
 
@@ -73,7 +84,11 @@ def prune(days: float | None) -> None:
 @click.command(cls=Verb)
 @click.argument("recommendation")
 def replay(recommendation: str) -> None:
-    """Recompute a recommendation from its stored input, and compare every bit."""
+    """Recompute a recommendation from its stored input, and compare every bit.
+
+    \b
+    lutra replay rec_…
+    """
     from lutra_models.errors import LutraError
 
     from lutra_service.app.jobs.recommendation_jobs import stored_answer

@@ -170,6 +170,10 @@ def look(url: str, seconds: float, as_json: bool, junit: Path | None, html: Path
     The exit status is 1 if there is a finding of KIND or of a worse kind (outage, danger, fault, elsewhere, enough,
     note), or one of at least STRENGTH (0 to 1). It is 2 if something of that kind could not be judged, or if the
     server was not reached. Otherwise it is 0.
+
+    \b
+    lutra check engine://user@host/database
+    lutra check engine://user@host/database --seconds 300 --html report.html
     """
     from lutra_agent.commands.look.run import Wanted, looked
 

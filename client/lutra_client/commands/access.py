@@ -62,7 +62,12 @@ def tokens() -> None:
 def create(
     client: Client, name: str, scopes: Any, database: str | None, expires: timedelta | None, as_json: bool
 ) -> None:
-    """Create a token and print it. It is printed only once: the service keeps only its digest."""
+    """Create a token and print it. It is printed only once: the service keeps only its digest.
+
+    \b
+    lutra tokens create --name dashboards --scope read --expires 90d
+    lutra tokens create --name assistant --scope propose --database shop
+    """
     body: Any = {"name": name, "scopes": list(scopes), "expires_at": _moment(expires)}
     if database is None:
         made = client.tokens.create_global(**body)
@@ -77,7 +82,11 @@ def create(
 @AsJson
 @asking
 def list_(client: Client, database: str | None, everything: bool, as_json: bool) -> None:
-    """List tokens without their secrets, which are not stored."""
+    """List tokens without their secrets, which are not stored.
+
+    \b
+    lutra tokens list --database shop
+    """
     found = client.tokens.list_all() if database is None else client.tokens.list(database_id(client, database))
     now = datetime.now(UTC)
     kept = [t for t in found if everything or _lives(t, now)]

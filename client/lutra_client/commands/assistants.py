@@ -15,6 +15,9 @@ def mcp() -> None:
 
     The assistant starts this command itself. LUTRA_URL is the service's address, LUTRA_TOKEN a token with the scope
     `propose`, or `read` for an assistant that proposes nothing. Without them the context in use counts.
+
+    \b
+    LUTRA_TOKEN=lutra_… lutra mcp
     """
     try:
         from mcp.server.stdio import stdio_server

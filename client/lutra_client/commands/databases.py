@@ -48,7 +48,12 @@ def databases() -> None:
 @AsJson
 @asking
 def list_(client: Client, retired: bool, as_json: bool) -> None:
-    """List the databases that the token reaches, the oldest first."""
+    """List the databases that the token reaches, the oldest first.
+
+    \b
+    lutra databases list
+    lutra databases list --retired
+    """
     found = list(client.databases.list(retired=retired or None))
     if as_json:
         for database in found:

@@ -76,7 +76,12 @@ def _asked(client: Client, of: str) -> RecommendationAnswer:
 @AsJson
 @asking
 def show(client: Client, recommendation: str, as_json: bool) -> None:
-    """Show a recommendation: its changes, the reasons for and against them, the prediction and the outcome."""
+    """Show a recommendation: its changes, the reasons for and against them, the prediction and the outcome.
+
+    \b
+    lutra show shop
+    lutra show rec_…
+    """
     _show(client, client.recommendations.get(named(client, recommendation)), as_json)
 
 
@@ -124,7 +129,11 @@ def reject(client: Client, recommendation: str, because: str | None, as_json: bo
 @AsJson
 @asking
 def rollback(client: Client, recommendation: str, because: str | None, as_json: bool) -> None:
-    """Restore the settings from before a recommendation. Its session pauses; `lutra sessions resume` continues it."""
+    """Restore the settings from before a recommendation. Its session pauses; `lutra sessions resume` continues it.
+
+    \b
+    lutra rollback shop --because "the night jobs became slower"
+    """
     made = client.recommendations.roll_back(named(client, recommendation, ACTIVE), reason=because)
     _show(client, made, as_json)
 

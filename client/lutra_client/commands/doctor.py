@@ -45,6 +45,9 @@ def doctor(as_json: bool) -> None:
     """Check the service, its schema and version, the token, the clocks, and every agent's newest report.
 
     The exit status is 1 if a check failed. Each failed check names the way out.
+
+    \b
+    lutra doctor
     """
     checks = list(examined())
     for check in checks:

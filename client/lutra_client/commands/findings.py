@@ -146,7 +146,11 @@ def withdraw(client: Client, finding: str, database: str | None, as_json: bool) 
 @AsJson
 @asking
 def list_(client: Client, database: str | None, as_json: bool) -> None:
-    """List the accepted findings, with reason and end."""
+    """List the accepted findings, with reason and end.
+
+    \b
+    lutra risks list shop
+    """
     found = list(client.databases.list_accepted_symptoms(database_id(client, database)))
     for accepted in found:
         _show(accepted, as_json)

@@ -72,6 +72,9 @@ def status(client: Client, database: str | None, since: timedelta, as_json: bool
 def history(client: Client, database: str | None, since: timedelta, as_json: bool) -> None:
     """List the changes that were applied, confirmed, undone and refused, newest first; without DATABASE, of every
     database.
+
+    \b
+    lutra history shop --since 30d
     """
     known = {d["id"]: d["name"] for d in client.databases.list()}
     wanted = known if database is None else [database_id(client, database)]

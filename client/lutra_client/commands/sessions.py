@@ -92,7 +92,11 @@ def opened(
 @AsJson
 @asking
 def list_(client: Client, database: str | None, as_json: bool) -> None:
-    """List the sessions of a database, the newest first."""
+    """List the sessions of a database, the newest first.
+
+    \b
+    lutra sessions list shop
+    """
     found = list(islice(client.sessions.list(database_id(client, database), limit=LISTED), LISTED))
     if as_json:
         for session in found:

@@ -42,7 +42,7 @@ class Named(click.ParamType[str]):
         self._retired = retired
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Nothing where no service answers at once: a person waits at the prompt."""
+        """No name if no service answers at once: a person waits at the prompt."""
         from click.shell_completion import CompletionItem
 
         from lutra_client import contexts

@@ -37,6 +37,9 @@ def public() -> None:
 
     Either all tables are stored or none; existing ones are not changed. Then they are fitted, as `lutra train` does.
     Databases whose policy says `past: none` never use them.
+
+    \b
+    lutra import public
     """
     from lutra_models.errors import LutraError
 
@@ -91,7 +94,12 @@ def export(
     metrics: tuple[str, ...],
     **of: Any,
 ) -> None:
-    """Write all observations, with the settings that were active, as GET /v1/observations does."""
+    """Write all observations, with the settings that were active, as GET /v1/observations does.
+
+    \b
+    lutra export >observations.jsonl
+    lutra export --format parquet --since 2026-01-01 >observations.parquet
+    """
     from lutra_service.app.observations.selection import require_known, selected
     from lutra_service.app.observations.tables import encoded
     from lutra_service.commands.opening import opened
@@ -121,6 +129,10 @@ def import_() -> None:
     """Import measurements as past workloads, from which later sessions of the same engine learn.
 
     `lutra import SOURCE …` reads a file; its options are those of `lutra import file --help`.
+
+    \b
+    lutra import runs.csv --name shop --metric qps --goal maximize --mapping mapping.toml
+    lutra import public
     """
 
 
@@ -158,6 +170,9 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
     SOURCE is the output of `lutra export`, a table whose columns are settings and metrics (CSV, JSON lines, Parquet),
     an OpenBox history, or a folder with OtterTune's knobs, metrics and summary files. Nothing of a broken file is
     stored.
+
+    \b
+    lutra import file runs.csv --name shop --metric qps --goal maximize --mapping mapping.toml
     """
     from lutra_models.errors import LutraError, printable
 

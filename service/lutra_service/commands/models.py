@@ -38,7 +38,10 @@ def models() -> None:
     lutra models score mv_…                 score a version on past sessions
     lutra models shadow mv_…                let a version predict beside the champion
     lutra models show mv_…                  show its scores beside the champion's
-    lutra models promote --by-rule mv_…     let it serve if it is shown to be better; `rollback` undoes that
+    lutra models promote --by-rule mv_…     let it serve if it is shown to be better
+    lutra models rollback                   let the previous champion serve again
+    lutra models retire mv_…                end a candidate
+    lutra models list                       list all versions
     """
 
 

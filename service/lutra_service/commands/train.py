@@ -17,6 +17,9 @@ def train(workers: int | None) -> None:
 
     Current models are not changed, and an interrupted run keeps the models that it has fitted. The service does the
     same by itself, one workload at a time (LUTRA_TRAIN_S).
+
+    \b
+    lutra train --workers 2
     """
     from lutra_service.app.jobs import training
     from lutra_service.commands.opening import opened

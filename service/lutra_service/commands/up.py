@@ -69,6 +69,9 @@ def down(delete: bool, yes: bool) -> None:
 
     The agents of `lutra add` run on, and keep their reports for the next `lutra up`. `lutra remove` ends an agent; when
     all are removed, `--delete` leaves nothing of the service on this machine.
+
+    \b
+    lutra down
     """
     if not own_folder().is_dir():
         click.echo("no service of `lutra up` is on this machine")
@@ -117,6 +120,9 @@ def admin_token(name: str) -> None:
     """Create an administrator's token in the database that LUTRA_DATABASE_URL names, and print it once.
 
     With it, `lutra login URL` and `lutra tokens create` make all others over the network.
+
+    \b
+    lutra admin-token --name admin
     """
     from lutra_service.common.settings import Settings
 

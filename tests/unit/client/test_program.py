@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from lutra_client.commands import program
 from lutra_client.commands.program import VERBS, main
 
+from tests.support.cli import commands
+
 HEAVY = (
     "httpx", "pydantic", "sqlalchemy", "fastapi", "lutra_service.api", "lutra_service.app", "lutra_service.db",
     "lutra_agent.engines", "lutra_lab", "numpy", "lutra_models.catalog",
@@ -55,6 +57,17 @@ def test_every_verb_explains_itself(name: str) -> None:
     command = main.get_command(click.Context(main), name)
     assert command is not None
     assert command.help
+
+
+def test_every_verb_has_an_example() -> None:
+    """In its own help or in that of its group, so that nobody has to put the first call together from options."""
+    helps = {path: command.help or "" for path, command in commands()}
+    groups = {name: main.get_command(click.Context(main), name) for name in HERE}
+    for path, text in helps.items():
+        group = groups[path[0]]
+        assert group is not None
+        examples = (text + (group.help or "")).partition("\b")[2]
+        assert f"lutra {' '.join(path)}" in examples, path
 
 
 def test_a_verb_of_a_distribution_that_is_missing_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,10 @@ def add(url: str, name: str | None, yes: bool, printing: bool, elsewhere: bool) 
     that it names makes the agent's own account, after a yes. The agent only observes, until its own file allows more.
 
     Repeating the command is harmless: it starts the agent if it does not run, or if its file was edited.
+
+    \b
+    lutra add engine://user@host/database --name shop
+    lutra add engine://user@host/database --elsewhere
     """
     from lutra_agent.clock import SystemClock
     from lutra_agent.commands.add.run import Wanted, add_elsewhere
@@ -92,6 +96,9 @@ def remove(name: str, yes: bool) -> None:
 
     An open session is stopped, and the account that `lutra add` made is dropped, each after a yes. The service keeps
     the measurements.
+
+    \b
+    lutra remove shop
     """
     from lutra_agent.commands.add.remove import remove as removed
 
