@@ -872,7 +872,7 @@ class Audit(Group[D]):
 
 
 class Receivers(Group[D]):
-    """Who is notified of what, and the log of deliveries."""
+    """Receivers of notifications, and the log of deliveries."""
 
     @pages
     def list(self, *, limit: int | None = None) -> Request[schemas.ReceiverAnswer]:
@@ -887,7 +887,7 @@ class Receivers(Group[D]):
     ) -> Request[schemas.NewReceiverAnswer]:
         """Create a receiver. The secret that signs a webhook is returned only in this answer.
 
-        kinds: The kinds of notices that it is told; empty for all.
+        kinds: The kinds of its notices; empty for all.
         databases: Only notices about these databases, or about those of `labels`; empty for no such limit.
         labels: Only notices about databases with one of these labels, or about `databases`; empty for no such limit.
         quiet_hours: The hours in which only urgent notices are sent; null for none.
@@ -910,27 +910,27 @@ class Receivers(Group[D]):
 
     @call
     def change(self, receiver: str, /, **body: Unpack[schemas.ReceiverPatch]) -> Request[schemas.ReceiverAnswer]:
-        """Change who is told what, or enable and disable a receiver. For another URL or secret, create another receiver.
+        """Change the notices for a receiver, enable or disable it. For another URL or secret, create another receiver.
 
-        kinds: The kinds of notices that it is told; empty for all.
+        kinds: The kinds of its notices; empty for all.
         databases: Only notices about these databases, or about those of `labels`; empty for no such limit.
         labels: Only notices about databases with one of these labels, or about `databases`; empty for no such limit.
         quiet_hours: The hours in which only urgent notices are sent; null for none.
         name: A name for people; null leaves it as it is.
-        enabled: Whether it is told anything; null leaves that as it is. What waits for one that is disabled is dropped."""
+        enabled: Whether it gets notices; null leaves that as it is. Messages that wait for a disabled receiver are dropped."""
         return Request(
             "PATCH", path("/v1/receivers/{receiver}", receiver=receiver), body=body, answer=schemas.ReceiverAnswer
         )
 
     @call
     def delete(self, receiver: str, /) -> Request[schemas.ReceiverAnswer]:
-        """Delete a receiver, the log of its deliveries, and what waits for it."""
+        """Delete a receiver, the log of its deliveries, and its waiting messages."""
         return Request("DELETE", path("/v1/receivers/{receiver}", receiver=receiver), answer=schemas.ReceiverAnswer)
 
     @call
     def test(self, receiver: str, /, *, wait_s: float | None = None) -> Request[schemas.DeliveryAnswer]:
-        """Send a test at once, whatever waits, and try it once. What waits for the receiver follows. Wait for the result
-        here with `Prefer: wait=N`."""
+        """Send a test at once, before all waiting messages, and try it once. Wait for the result here with
+        `Prefer: wait=N`."""
         return Request(
             "POST",
             path("/v1/receivers/{receiver}/test", receiver=receiver),
@@ -948,7 +948,7 @@ class Receivers(Group[D]):
         state: Literal["waiting", "delivered", "failed", "digested"] | None = None,
         limit: int | None = None,
     ) -> Request[schemas.DeliveryAnswer]:
-        """List the messages for a receiver, newest first: those that wait, and what became of the others.
+        """List the messages for a receiver with their outcomes, newest first.
 
         state: Only messages in this state.
         limit: The maximum number of items on a page. The others follow when they are looked at."""
@@ -1107,7 +1107,7 @@ class Operations(Group[D]):
 
     @property
     def receivers(self) -> Receivers[D]:
-        """Who is notified of what, and the log of deliveries."""
+        """Receivers of notifications, and the log of deliveries."""
         return Receivers(self.driver)
 
     @property

@@ -357,7 +357,7 @@ class DatabasePatch(TypedDict):
 
 
 class DeliveryAnswer(TypedDict):
-    """A message for a receiver, and what became of it. What the receiver answered is not kept, except the status."""
+    """A message for a receiver, with its outcome. Of the receiver's answer only the status is kept."""
 
     id: str
     """The id: the `webhook-id` of every attempt."""
@@ -380,7 +380,7 @@ class DeliveryAnswer(TypedDict):
         "digest",
         "test",
     ]
-    """The kind of notice; or `digest`, which tells several, or `test`."""
+    """The kind of notice; or `digest`, which sums up several, or `test`."""
     database: str | None
     """The database concerned; null if there is none."""
     text: str
@@ -388,11 +388,11 @@ class DeliveryAnswer(TypedDict):
     facts: dict[str, Any]
     """The same for programs."""
     state: Literal["waiting", "delivered", "failed", "digested"]
-    """`digested`: it was told by the message `digest`."""
+    """`digested`: the message `digest` contains it."""
     digest: str | None
-    """The digest that told it; null if there is none."""
+    """The digest that contains it; null if there is none."""
     at: datetime
-    """When that happened which it tells."""
+    """The time of the event."""
     attempts: int
     """The number of attempts."""
     tried_at: datetime | None
@@ -402,7 +402,7 @@ class DeliveryAnswer(TypedDict):
     error: str | None
     """Why the latest attempt failed; null if it did not."""
     ended_at: datetime | None
-    """When it was delivered, told by a digest, or given up; null while it waits."""
+    """When it was delivered, summed up in a digest, or given up; null while it waits."""
 
 
 class Directive(TypedDict):
@@ -1366,7 +1366,7 @@ class NewReceiver(TypedDict):
             ]
         ]
     ]
-    """The kinds of notices that it is told; empty for all."""
+    """The kinds of its notices; empty for all."""
     databases: NotRequired[list[str]]
     """Only notices about these databases, or about those of `labels`; empty for no such limit."""
     labels: NotRequired[list[str]]
@@ -1389,11 +1389,11 @@ class NewReceiverAnswer(TypedDict):
     name: str
     """The name for people."""
     kind: Literal["webhook", "apprise"]
-    """How it is told."""
+    """The channel."""
     address: str
     """The beginning of its URL; the rest may hold a secret."""
     kinds: list[str]
-    """The kinds of notices that it is told; empty for all."""
+    """The kinds of its notices; empty for all."""
     databases: list[str]
     """Only notices about these databases, or about those of `labels`; empty for no such limit."""
     labels: list[str]
@@ -1401,7 +1401,7 @@ class NewReceiverAnswer(TypedDict):
     quiet_hours: QuietHoursAnswer | None
     """The hours in which only urgent notices are sent; null for none."""
     enabled: bool
-    """Whether it is told anything."""
+    """Whether it gets notices."""
     disabled_because: str | None
     """Why the service disabled it; null if it did not."""
     retry_at: datetime | None
@@ -1904,11 +1904,11 @@ class ReceiverAnswer(TypedDict):
     name: str
     """The name for people."""
     kind: Literal["webhook", "apprise"]
-    """How it is told."""
+    """The channel."""
     address: str
     """The beginning of its URL; the rest may hold a secret."""
     kinds: list[str]
-    """The kinds of notices that it is told; empty for all."""
+    """The kinds of its notices; empty for all."""
     databases: list[str]
     """Only notices about these databases, or about those of `labels`; empty for no such limit."""
     labels: list[str]
@@ -1916,7 +1916,7 @@ class ReceiverAnswer(TypedDict):
     quiet_hours: QuietHoursAnswer | None
     """The hours in which only urgent notices are sent; null for none."""
     enabled: bool
-    """Whether it is told anything."""
+    """Whether it gets notices."""
     disabled_because: str | None
     """Why the service disabled it; null if it did not."""
     retry_at: datetime | None
@@ -1926,7 +1926,7 @@ class ReceiverAnswer(TypedDict):
 
 
 class ReceiverPatch(TypedDict):
-    """What to change of a receiver. A field that is left out stays as it is."""
+    """Changes of a receiver. A field that is left out stays as it is."""
 
     kinds: NotRequired[
         list[
@@ -1947,7 +1947,7 @@ class ReceiverPatch(TypedDict):
             ]
         ]
     ]
-    """The kinds of notices that it is told; empty for all."""
+    """The kinds of its notices; empty for all."""
     databases: NotRequired[list[str]]
     """Only notices about these databases, or about those of `labels`; empty for no such limit."""
     labels: NotRequired[list[str]]
@@ -1957,7 +1957,7 @@ class ReceiverPatch(TypedDict):
     name: NotRequired[str | None]
     """A name for people; null leaves it as it is."""
     enabled: NotRequired[bool | None]
-    """Whether it is told anything; null leaves that as it is. What waits for one that is disabled is dropped."""
+    """Whether it gets notices; null leaves that as it is. Messages that wait for a disabled receiver are dropped."""
 
 
 class RecommendationAnswer(TypedDict):

@@ -132,7 +132,7 @@ def enable(client: Client, receiver: str) -> None:
 @Name
 @asking
 def disable(client: Client, receiver: str) -> None:
-    """Notify a receiver of nothing until it is enabled again. What waits for it is dropped."""
+    """Notify a receiver of nothing until it is enabled again. Waiting messages are dropped."""
     found = client.receivers.change(_receiver_id(client, receiver), enabled=False)
     click.echo(f"{printable(found['name'])} is disabled")
 
@@ -161,7 +161,7 @@ def test_(client: Client, receiver: str, as_json: bool) -> None:
 @AsJson
 @asking
 def deliveries(client: Client, receiver: str, state: Any, limit: int, as_json: bool) -> None:
-    """List the messages for a receiver, newest first, and what became of them."""
+    """List the messages for a receiver with their outcomes, newest first."""
     found = list(islice(client.receivers.list_deliveries(_receiver_id(client, receiver), state=state), limit))
     if as_json:
         for one in found:

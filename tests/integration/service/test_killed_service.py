@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -13,6 +16,7 @@ from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_lab.servers.processes import runs
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_service.app.jobs import workload_jobs
+from lutra_service.app.notices.outbox import notify
 from lutra_service.app.workloads import lessons
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
@@ -185,3 +189,34 @@ def test_a_store_that_stops_is_an_outage_of_two_log_lines_and_no_report_is_lost(
         assert agent.send()["duplicate"] is False
         assert served.log.count("the store cannot be used") == served.log.count("the store can be used again") == 1
         assert "Traceback" not in served.log
+
+
+@pytest.mark.thorough
+def test_a_service_that_is_killed_while_it_notifies_repeats_the_message_under_its_id(served: Served) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hook:
+        target = f"http://127.0.0.1:{hook.getsockname()[1]}/"
+        made = served.api.take("POST", "/v1/receivers", {"name": "on call", "kind": "webhook", "target": target})
+        database = served.api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
+        store = Store(make_engine(served.env["LUTRA_DATABASE_URL"]))
+        store.write(lambda u: notify(u, "guard", database, "a guard fired"))
+        first, _ = hook.accept()
+        told = message_of(first)
+        served.kill()
+        first.close()
+        served.start()
+        again, _ = hook.accept()
+        assert message_of(again) == told
+        again.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        path = f"/v1/receivers/{made['id']}/deliveries"
+        until(lambda: served.api.take("GET", path)["items"][0]["state"] == "delivered")
+        store.close()
+
+
+def message_of(connection: socket.socket) -> tuple[str, Any]:
+    """The id and the body of a webhook."""
+    request = b""
+    while not request.endswith(b"}"):
+        request += connection.recv(65536)
+    head, _, body = request.partition(b"\r\n\r\n")
+    (id_,) = [line for line in head.decode().split("\r\n") if line.startswith("webhook-id")]
+    return id_, json.loads(body)

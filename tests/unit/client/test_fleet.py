@@ -1,4 +1,4 @@
-"""`lutra databases`, `policy`, `guardrails`, `windows`, `events`, `tokens` and `audit` on a service."""
+"""`lutra databases`, `policy`, `guardrails`, `windows`, `events`, `tokens`, `receivers` and `audit` on a service."""
 
 from __future__ import annotations
 
@@ -136,3 +136,22 @@ def test_the_audit_trail_tells_who_did_what(shop: Live, run: Run, advice: Advice
     assert all(" shop " in row for row in rows)
     found = [json.loads(line) for line in run("audit", "--json", "--since", "999999d").output.splitlines()]
     assert {"before", "after"} <= found[0].keys()
+
+
+def test_receivers_are_added_tested_and_removed_by_their_names(shop: Live, run: Run, advice: Advice) -> None:
+    assert advice("receivers", "list") == "no receiver"
+    quiet = ("--quiet", "22:00 07:00 Europe/Berlin")
+    secret = advice("receivers", "add", "oncall", "http://127.0.0.1:9/s3cr3t", "--only", "guard", *quiet)
+    assert secret.startswith("whsec_")
+    shown = advice("receivers", "show", "oncall") + advice("receivers", "list")
+    assert "22:00 to 07:00 Europe/Berlin" in shown
+    assert "webhook http://127.0.0.1:9/… guard enabled" in shown
+    assert "s3cr3t" not in shown
+    failed = run("receivers", "test", "oncall")
+    assert (failed.exit_code, "no connection: Connection refused" in failed.output) == (1, True)
+    assert "test failed 1 no connection: Connection refused A test of" in advice("receivers", "deliveries", "oncall")
+    assert advice("receivers", "disable", "oncall") == "oncall is disabled"
+    assert "disabled: by an operator" in advice("receivers", "list")
+    assert advice("receivers", "enable", "oncall") == "oncall is enabled"
+    assert "oncall (rcv_" in advice("receivers", "remove", "oncall")
+    assert "there is no receiver 'oncall'" in run("receivers", "show", "oncall").output

@@ -49,11 +49,15 @@ ANSWERS = {
     ("tokens", "list"): "TokenAnswer",
     ("tokens", "create", "--name", "x", "--scope", "read"): "NewTokenAnswer",
     ("audit",): "AuditAnswer",
+    ("receivers", "add", "x", "http://127.0.0.1:9/"): "NewReceiverAnswer",
+    ("receivers", "list"): "ReceiverAnswer",
+    ("receivers", "show", "x"): "ReceiverAnswer",
     ("next", "shop"): "RecommendationAnswer",
     ("show", "shop"): "RecommendationAnswer",
     ("approve", "shop"): "RecommendationAnswer",
     ("watch", "SESSION"): "SessionAnswer",
     ("sessions", "resume", "shop"): "SessionAnswer",
+    ("receivers", "deliveries", "x"): "DeliveryAnswer",
 }
 CHANGING = {
     ("risks", "accept", "sorts_spill", "shop", "--because", "at night", "--until", "30d"): "AcceptedAnswer",

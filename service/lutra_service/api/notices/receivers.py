@@ -1,4 +1,4 @@
-"""/v1/receivers: who is told what, tests, and the log of deliveries."""
+"""/v1/receivers: receivers of notices, tests, and the log of deliveries."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def get_receiver(receiver: str, stored: StoreDep) -> schemas.ReceiverAnswer:
 @router.patch("/{receiver}")
 @allow("admin", of="service")
 def change_receiver(receiver: str, body: schemas.ReceiverPatch, stored: StoreDep) -> schemas.ReceiverAnswer:
-    """Change who is told what, or enable and disable a receiver. For another URL or secret, create another receiver."""
+    """Change the notices for a receiver, enable or disable it. For another URL or secret, create another receiver."""
     told = body.model_dump(mode="json", exclude_unset=True)
     wishes = {name: value for name, value in told.items() if value is not None or name == "quiet_hours"}
     return _receiver(stored.write(lambda unit: receivers.change(unit, receiver, **wishes)))
@@ -71,7 +71,7 @@ def change_receiver(receiver: str, body: schemas.ReceiverPatch, stored: StoreDep
 @router.delete("/{receiver}")
 @allow("admin", of="service")
 def delete_receiver(receiver: str, stored: StoreDep) -> schemas.ReceiverAnswer:
-    """Delete a receiver, the log of its deliveries, and what waits for it."""
+    """Delete a receiver, the log of its deliveries, and its waiting messages."""
     return _receiver(stored.write(lambda unit: receivers.delete(unit, receiver)))
 
 
@@ -80,8 +80,8 @@ def delete_receiver(receiver: str, stored: StoreDep) -> schemas.ReceiverAnswer:
 async def test_receiver(
     receiver: str, stored: StoreDep, notifier: NotifierDep, seconds: WaitSeconds
 ) -> schemas.DeliveryAnswer:
-    """Send a test at once, whatever waits, and try it once. What waits for the receiver follows. Wait for the result
-    here with `Prefer: wait=N`.
+    """Send a test at once, before all waiting messages, and try it once. Wait for the result here with
+    `Prefer: wait=N`.
     """
     made = await run_in_threadpool(lambda: stored.write(lambda unit: receivers.test(unit, receiver)))
 
@@ -97,7 +97,7 @@ async def test_receiver(
 def list_deliveries(
     receiver: str, stored: StoreDep, page: Annotated[PageQuery, Depends(paging("msg"))], state: State = None
 ) -> Page[schemas.DeliveryAnswer]:
-    """List the messages for a receiver, newest first: those that wait, and what became of the others."""
+    """List the messages for a receiver with their outcomes, newest first."""
 
     def listed(unit: UnitOfWork) -> list[Delivery]:
         unit.receivers.get(receiver)

@@ -27,10 +27,10 @@ class QuietHoursBody(Body):
 
 
 class Wishes(Body):
-    """What a receiver is told, and when."""
+    """The notices for a receiver, and its quiet hours."""
 
     kinds: list[NoticeKind] = Field(default_factory=list, max_length=50)
-    """The kinds of notices that it is told; empty for all."""
+    """The kinds of its notices; empty for all."""
     databases: list[DatabaseId] = Field(default_factory=list, max_length=200)
     """Only notices about these databases, or about those of `labels`; empty for no such limit."""
     labels: list[Label] = Field(default_factory=list, max_length=200)
@@ -51,12 +51,12 @@ class NewReceiver(Wishes):
 
 
 class ReceiverPatch(Wishes):
-    """What to change of a receiver. A field that is left out stays as it is."""
+    """Changes of a receiver. A field that is left out stays as it is."""
 
     name: Label | None = None
     """A name for people; null leaves it as it is."""
     enabled: bool | None = None
-    """Whether it is told anything; null leaves that as it is. What waits for one that is disabled is dropped."""
+    """Whether it gets notices; null leaves that as it is. Messages that wait for a disabled receiver are dropped."""
 
 
 class QuietHoursAnswer(Answer):
@@ -78,11 +78,11 @@ class ReceiverAnswer(Answer):
     name: str
     """The name for people."""
     kind: ReceiverKind
-    """How it is told."""
+    """The channel."""
     address: str
     """The beginning of its URL; the rest may hold a secret."""
     kinds: list[str]
-    """The kinds of notices that it is told; empty for all."""
+    """The kinds of its notices; empty for all."""
     databases: list[str]
     """Only notices about these databases, or about those of `labels`; empty for no such limit."""
     labels: list[str]
@@ -90,7 +90,7 @@ class ReceiverAnswer(Answer):
     quiet_hours: QuietHoursAnswer | None
     """The hours in which only urgent notices are sent; null for none."""
     enabled: bool
-    """Whether it is told anything."""
+    """Whether it gets notices."""
     disabled_because: str | None
     """Why the service disabled it; null if it did not."""
     retry_at: datetime | None
@@ -109,14 +109,14 @@ class NewReceiverAnswer(ReceiverAnswer):
 
 
 class DeliveryAnswer(Answer):
-    """A message for a receiver, and what became of it. What the receiver answered is not kept, except the status."""
+    """A message for a receiver, with its outcome. Of the receiver's answer only the status is kept."""
 
     id: str
     """The id: the `webhook-id` of every attempt."""
     receiver: str
     """The receiver's id."""
     kind: DeliveryKind
-    """The kind of notice; or `digest`, which tells several, or `test`."""
+    """The kind of notice; or `digest`, which sums up several, or `test`."""
     database: str | None
     """The database concerned; null if there is none."""
     text: str
@@ -124,11 +124,11 @@ class DeliveryAnswer(Answer):
     facts: dict[str, Any]
     """The same for programs."""
     state: DeliveryState
-    """`digested`: it was told by the message `digest`."""
+    """`digested`: the message `digest` contains it."""
     digest: str | None
-    """The digest that told it; null if there is none."""
+    """The digest that contains it; null if there is none."""
     at: datetime
-    """When that happened which it tells."""
+    """The time of the event."""
     attempts: int
     """The number of attempts."""
     tried_at: datetime | None
@@ -138,4 +138,4 @@ class DeliveryAnswer(Answer):
     error: str | None
     """Why the latest attempt failed; null if it did not."""
     ended_at: datetime | None
-    """When it was delivered, told by a digest, or given up; null while it waits."""
+    """When it was delivered, summed up in a digest, or given up; null while it waits."""

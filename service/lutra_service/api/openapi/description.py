@@ -65,7 +65,7 @@ TAGS = {
     "protection": "Guardrails, their events, and maintenance windows.",
     "tokens": "Tokens and their scopes.",
     "audit": "The audit trail.",
-    "receivers": "Who is notified of what, and the log of deliveries.",
+    "receivers": "Receivers of notifications, and the log of deliveries.",
     "knobs": "The catalogue of settings.",
     "agents": "Reports from agents, and directives to them.",
     "health": "For the operators of the service; no token is needed.",

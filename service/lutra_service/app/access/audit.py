@@ -106,8 +106,8 @@ NOTICED: Mapping[str, NoticeKind] = {
     "agent.silent": "agent_silent",
     "agent.back": "agent_back",
 }
-"""The actions that receivers are told, each with its kind of notice. Their state has `changes` by setting, as `moved`
-gives them, and `why` or `message` as a sentence.
+"""The actions of which receivers are notified, each with its kind of notice. Their state has `changes` by setting, as
+`moved` gives them, and `why` or `message` as a sentence.
 """
 BY_HAND = "somebody at the server"
 ON_HOST = "an operator on the host"
@@ -125,7 +125,7 @@ def record(
 ) -> None:
     """`by` is the actor, if it is not the bearer of the request: the service, an agent, its guard.
 
-    Receivers are told an action of NOTICED before the commit, by `app.tuning.consequences`.
+    Receivers are notified of an action of NOTICED before the commit, by `app.tuning.consequences`.
     """
     actor = current_actor.get()
     who = actor if by is None else Actor(None, by, "", actor.request_id)

@@ -1,4 +1,4 @@
-"""How a message is sent: as a signed webhook, or by Apprise. What a receiver answers is neither stored nor shown."""
+"""The channels of a message: a signed webhook, or Apprise. Of a receiver's answer only the status is stored."""
 
 from __future__ import annotations
 

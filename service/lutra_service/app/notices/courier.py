@@ -1,7 +1,7 @@
 """Messages on their way: each receiver's one after another, on threads outside every request.
 
 A receiver is claimed by one conditional update, so that of several processes one sends to it, and gets one message at a
-time. What is claimed by a process that dies is sent by another one after its lease, with the same id.
+time. A message that was claimed by a process that died is sent by another one after the lease, with the same id.
 """
 
 from __future__ import annotations

@@ -29,15 +29,15 @@ def is_quiet(receiver: Receiver, now: datetime) -> bool:
 
 
 def has_urgent(receiver: Receiver, kinds: Collection[DeliveryKind], now: datetime) -> bool:
-    """Whether any of the kinds may be told now."""
+    """Whether a notice of any of the kinds may be sent now."""
     return not is_quiet(receiver, now) or any(kind in URGENT for kind in kinds)
 
 
 def next_message(unit: UnitOfWork, receiver: Receiver) -> Delivery | datetime | None:
-    """What is to be sent now; the moment before which nothing is, or None if nothing waits.
+    """The message to send now; the moment before which nothing is sent; or None if nothing waits.
 
-    A notice that was tried before is repeated as it is, and before all others. Of those that were never tried, a digest
-    tells too many of them at once, and those that quiet hours held back.
+    A notice that was tried before is repeated as it is, and before all others. A digest sums up
+    too many new ones at once, and those that quiet hours held back.
     """
     waiting = unit.deliveries.waiting(receiver.id, LOOKED_AT)
     tests = [d for d in waiting if d.kind == "test"]

@@ -19,7 +19,7 @@ MOST_FACTS = 100
 def notify(
     unit: UnitOfWork, kind: NoticeKind, database_id: str | None, text: str, facts: Mapping[str, Any] | None = None
 ) -> None:
-    """Tell the receivers of this kind `text`, a sentence, and `facts`, for programs. Both may hold text from outside.
+    """Notify the receivers of this kind with `text`, a sentence, and `facts`, for programs: text from outside is safe.
 
     The messages are sent after the commit, by another thread, each to its receiver. Without a database the notice
     reaches only receivers that are not limited to some databases or labels.

@@ -1,4 +1,4 @@
-"""The hours in which a receiver is told only what is urgent, by the clock on a wall in its time zone."""
+"""The hours in which a receiver gets only urgent notices, by the clock on a wall in its time zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receivers: who is told what. Their secrets are shown once, or never."""
+"""Receivers of notices. Their secrets are shown once, or never."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def create(unit: UnitOfWork, name: str, kind: ReceiverKind, target: str, **wishe
 
 
 def change(unit: UnitOfWork, id_: str, **wishes: Any) -> Receiver:
-    """Change some of its fields. One that is disabled is told nothing, and what waits for it is dropped."""
+    """Change some of its fields. A disabled receiver gets no notices, and its waiting messages are dropped."""
     before = unit.receivers.get(id_)
     if wishes.get("name", before.name) != before.name:
         _verify_name(unit, wishes["name"])
@@ -56,7 +56,7 @@ def change(unit: UnitOfWork, id_: str, **wishes: Any) -> Receiver:
 
 
 def delete(unit: UnitOfWork, id_: str) -> Receiver:
-    """The receiver, which is gone with its log and what waits for it."""
+    """The deleted receiver; its log and its waiting messages are deleted as well."""
     gone = unit.receivers.get(id_)
     unit.deliveries.remove_all(id_)
     unit.receivers.remove(id_)

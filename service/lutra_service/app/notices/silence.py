@@ -1,4 +1,4 @@
-"""Agents that fall silent, and those that report again: each silence is told once, by one check at intervals."""
+"""Agents that fall silent, and those that report again: each silence is noticed once, by one check at intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Silence:
     began_at: datetime
 
     def check(self, store: Store) -> None:
-        """One turn: tell the silences that began and ended."""
+        """One turn: record the silences that began and ended."""
         found = store.read(lambda unit: unit.databases.silent_or_back(self._heard(unit.now)))
         for id_ in found:
             store.write(lambda unit, id_=id_: self._tell(unit, id_))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What is told of an audit entry, and of a proposal: sentences with the change, the figures and the next command."""
+"""The notices of an audit entry, of a proposal and of a session's end, with the change, the figures and a command."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ FACTS = (
     *("state", "changes", "why", "message", "guard", "metric", "value", "bound", "held_s", "recommendation"),
     *("settings", "sources", "reason", "target"),
 )
-"""The parts of an entry's state that are told."""
+"""The parts of an entry's state that a notice has."""
 UNSIGNED = ("agent_silent", "agent_back", "gain_lost", "guard")
-"""The kinds whose actor says nothing."""
+"""The kinds of notices that name no actor."""
 MOST_CHANGES = 5
 """The changes that a sentence names; the facts name all of them."""
 LAB: Mode = "lab"
 
 
 def of_entry(unit: UnitOfWork, entry: AuditEntry) -> None:
-    """Tell what an audit entry says, if its action is among NOTICED."""
+    """Notify of an audit entry; its action is one of NOTICED."""
     kind, after = NOTICED[entry.action], entry.after or {}
     row = unit.recommendations.find(entry.target) if kind in OF_RECOMMENDATION else None
     if row is not None and _is_trial(unit, row):
@@ -57,7 +57,7 @@ def of_entry(unit: UnitOfWork, entry: AuditEntry) -> None:
 
 
 def of_proposal(unit: UnitOfWork, row: Recommendation) -> None:
-    """Tell a recommendation that waits for an operator's decision."""
+    """Notify of a recommendation that waits for an operator's decision."""
     if _is_trial(unit, row):
         return
     sentence = _sentence(WORDS["proposed"], _changes(moved(row)), _evidence(row), _command(row, row.id))
@@ -65,7 +65,7 @@ def of_proposal(unit: UnitOfWork, row: Recommendation) -> None:
 
 
 def of_end(unit: UnitOfWork, session: Session, why: str) -> None:
-    """Tell a session that ended by itself, which the audit trail leaves out."""
+    """Notify of a session that ended by itself, which the audit trail leaves out."""
     sentence = _sentence(WORDS["session_ended"], why)
     notify(unit, "session_ended", session.database_id, sentence, {"target": session.id, "why": why})
 

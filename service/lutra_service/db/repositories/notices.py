@@ -23,7 +23,7 @@ class Receivers(Repository[Receiver]):
 
     @remembered
     def enabled(self) -> list[Receiver]:
-        """Those that are told anything."""
+        """Those that get notices."""
         return self._many(select(self.table).where(self.table.c.enabled).order_by(self.table.c.id))
 
     def named(self, name: str) -> Receiver | None:

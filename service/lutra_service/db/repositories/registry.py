@@ -66,7 +66,7 @@ class Databases(Repository[Database]):
         )
 
     def silent_or_back(self, before: datetime) -> list[str]:
-        """Those in use whose last report came earlier, if nobody was told; and those that reported after a silence."""
+        """Those in use whose last report came earlier, unless that was noticed; those that report after a silence."""
         c = self.table.c
         silent = c.silent_since.is_(None) & (c.last_report_at < before)
         back = c.silent_since.is_not(None) & (c.last_report_at > c.silent_since)

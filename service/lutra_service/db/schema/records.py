@@ -423,9 +423,9 @@ NoticeKind = Literal[
     "gain_lost",
     "summary",
 ]
-"""What a receiver may ask for."""
+"""The kinds of notices."""
 DeliveryKind = Literal[NoticeKind, "digest", "test"]
-"""A digest stands for several notices; a test is sent because somebody asks for it."""
+"""A digest sums up several notices; an operator asks for a test."""
 DeliveryState = Literal["waiting", "delivered", "failed", "digested"]
 
 

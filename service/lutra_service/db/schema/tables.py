@@ -329,10 +329,10 @@ class ModelJobRow(Table):
 
 
 class ReceiverRow(Table):
-    """A receiver of notices. `kinds`, `databases` and `labels` limit what it is told; each is empty for all.
+    """A receiver of notices. `kinds`, `databases` and `labels` limit its notices; each is empty for all.
 
     `secret` signs what a webhook is sent. `quiet_hours` are a start, an end and a time zone. One that is not `enabled`
-    is told nothing, for the reason `disabled_because` if the service disabled it. Nothing is sent before `retry_at`,
+    gets no notices, for the reason `disabled_because` if the service disabled it. Nothing is sent before `retry_at`,
     and one message at a time: by the process `owner`, until `lease_until`.
     """
 
@@ -340,11 +340,11 @@ class ReceiverRow(Table):
 
 
 class DeliveryRow(Table):
-    """A message for one receiver: written in the transaction of what it tells, and kept as the log of its delivery.
+    """A message for one receiver: written in the transaction of its event, and kept as the log of its delivery.
 
     Messages go out in the order of `at` and `place`, which counts those of one transaction. `id` is the `webhook-id`
     of every attempt. The first attempt was at `tried_at`; `status` and `error` are those of the latest. A notice that
-    is `digested` was told by the message `digest_id`.
+    is `digested` is part of the message `digest_id`.
     """
 
     __table__ = _table(

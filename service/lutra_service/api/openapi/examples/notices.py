@@ -1,4 +1,4 @@
-"""Examples of a receiver, and of a message that it was told."""
+"""Examples of a receiver, and of a message for it."""
 
 from __future__ import annotations
 
