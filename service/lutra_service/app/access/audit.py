@@ -48,6 +48,7 @@ Action = Literal[
     "recommendation.revert",
     "recommendation.refuse",
     "recommendation.fail",
+    "recommendation.gain_lost",
     "symptom.accept",
     "symptom.withdraw",
     "guard.fire",

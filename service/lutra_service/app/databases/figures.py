@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Any, get_args
 
@@ -21,6 +23,31 @@ from lutra_service.db.store import UnitOfWork
 GUARDS: tuple[GuardName, ...] = get_args(GuardName)
 PAGE = 500
 _HEADROOM = "headroom"
+
+
+@dataclass(frozen=True)
+class Gains:
+    """The gains that were told, by what became of them: they hold, decayed, or nothing is known of them.
+
+    `unknown` includes those that wait for their first judgement after a day.
+    """
+
+    told: int
+    holds: int
+    decayed: int
+    unknown: int
+
+    @property
+    def share(self) -> float | None:
+        """The share of the judged ones that hold; None if none was judged."""
+        judged = self.holds + self.decayed
+        return self.holds / judged if judged else None
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> Gains:
+        """Of their number by state."""
+        told, holds, decayed = (sum(counts.values()), counts.get("holds", 0), counts.get("decayed", 0))
+        return cls(told, holds, decayed, told - holds - decayed)
 
 
 @dataclass(frozen=True)
@@ -78,6 +105,17 @@ def together(unit: UnitOfWork) -> Figures:
 def by_database(unit: UnitOfWork, only: str | None, most: int) -> list[Row]:
     """Of the databases that a token reaches, the oldest registrations first: all up to `most`, or `only` the one."""
     return list(islice(_rows(unit, only), most))
+
+
+def told_and_held(unit: UnitOfWork, since: datetime, only: str | None = None) -> Gains:
+    """The gains told of changes that were made active after `since`, on the databases that a token reaches: all, or
+    `only` the one.
+    """
+    counts = Counter[str]()
+    for page in _pages(unit, only):
+        for of_one in unit.recommendations.gains([d.id for d in page], since).values():
+            counts.update(of_one)
+    return Gains.of(counts)
 
 
 def _rows(unit: UnitOfWork, only: str | None) -> Iterable[Row]:

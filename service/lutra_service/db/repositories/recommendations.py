@@ -12,7 +12,7 @@ from lutra_models.errors import Failure
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState, advance_recommendation, has_come
 from lutra_models.lifecycle import RecommendationState as State
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, case, func, or_, select
 
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
@@ -117,6 +117,19 @@ class Recommendations(Repository[Recommendation]):
         active = (c.database_id == database_id, c.state.in_((State.APPLIED, State.CONFIRMED)))
         newest = self.page(*active, c.applied_at.is_not(None), limit=limit, newest_first=True)
         return sorted((r for r in newest if r.changes), key=lambda r: r.applied_at or r.request.created_at)
+
+    def gains(self, database_ids: Sequence[str], since: datetime) -> dict[str, dict[str, int]]:
+        """The gains that were told of changes made active after `since`: by database their number by state. A change
+        that is no longer active says nothing: its gain is `unknown`.
+        """
+        c = self.table.c
+        state = case((c.state.in_((State.APPLIED, State.CONFIRMED)), c.gain), else_="unknown")
+        wanted = (c.gain.is_not(None), c.database_id.in_(database_ids), c.applied_at >= since)
+        asked = select(c.database_id, state, func.count()).where(*wanted).group_by(c.database_id, state)
+        found: dict[str, dict[str, int]] = {}
+        for database, gain, count in self._db.execute(asked):
+            found.setdefault(database, {})[gain] = int(count)
+        return found
 
     @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from lutra_models.errors import Failure
 from lutra_models.evidence import Change, TurnedDown
@@ -95,13 +95,23 @@ class Delivery:
     withdrawn_by: Annotated[str, Stored(40)] | None = None
 
 
+Gain = Literal["told", "holds", "decayed", "unknown"]
+"""A gain that was told, before it is judged again and after that."""
+
+
 @dataclass(frozen=True)
 class Measurement:
-    """The readings by metric, or the bound of a window that was `ended_early`; and the effect at comparable load."""
+    """The readings by metric, or the bound of a window that was `ended_early`; and the effect at comparable load.
+
+    `gain` is the state of a gain that was told. It is judged again at `look_at`, against the windows in `kept`.
+    """
 
     measured: Document | None = None
     ended_early: Document | None = None
     judgement: Judged | None = None
+    gain: Annotated[Gain, Stored(20)] | None = None
+    look_at: datetime | None = None
+    kept: Document | None = None
 
     def is_about(self, metric: str) -> bool:
         """Whether it has a reading of this metric, or the bound of one."""

@@ -139,6 +139,8 @@ class RecommendationRow(Table):
         Index("ix_recommendations_digest", "database_id", "digest"),
         Index("ix_recommendations_withdrawn", "database_id", "withdrawn_at"),
         Index("ix_recommendations_turned_down", "database_id", "turned_down_at"),
+        partial("ix_recommendations_gain", "database_id", "applied_at", where="gain IS NOT NULL"),
+        partial("ix_recommendations_look_at", "look_at", where="look_at IS NOT NULL"),
     )
 
 

@@ -251,6 +251,9 @@ def upgrade() -> None:
         sa.Column("measured", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("ended_early", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("judgement", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("gain", sa.String(length=20), nullable=True),
+        sa.Column("look_at", UtcDateTime(), nullable=True),
+        sa.Column("kept", sa.JSON(none_as_null=True), nullable=True),
         sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name="fk_recommendations_database_id_databases"),
         sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_recommendations_session_id_sessions"),
         sa.PrimaryKeyConstraint("id", name="pk_recommendations"),
@@ -259,6 +262,10 @@ def upgrade() -> None:
     op.create_index("ix_recommendations_database", "recommendations", ["database_id", "id"])
     op.create_index("ix_recommendations_database_state", "recommendations", ["database_id", "state"])
     op.create_index("ix_recommendations_digest", "recommendations", ["database_id", "digest"])
+    op.create_index(
+        "ix_recommendations_gain", "recommendations", ["database_id", "applied_at"], **_where("gain IS NOT NULL")
+    )
+    op.create_index("ix_recommendations_look_at", "recommendations", ["look_at"], **_where("look_at IS NOT NULL"))
     op.create_index("ix_recommendations_session", "recommendations", ["session_id", "id"])
     op.create_index("ix_recommendations_state", "recommendations", ["state", "id"])
     op.create_index("ix_recommendations_turned_down", "recommendations", ["database_id", "turned_down_at"])
