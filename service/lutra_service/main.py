@@ -20,6 +20,7 @@ from lutra_service.app.jobs.executor import Chore, Compute
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.app.tuning.consequences.follow import follow
+from lutra_service.app.tuning.observe import lasting
 from lutra_service.app.tuning.result import expiry
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.engine import make_engine
@@ -39,6 +40,7 @@ def chores(settings: Settings) -> tuple[Chore, ...]:
     return (
         Chore(settings.sweep_s, expiry.sweep),
         Chore(settings.sweep_s, findings.look),
+        Chore(settings.sweep_s, lasting.look),
         Chore(settings.train_s, train),
     )
 

@@ -18,6 +18,17 @@ def sentence(judgement: Judgement) -> str:
     return f"{metric} {_change(judgement.ratio)}, {judgement.verdict} ({interval}), {where}"
 
 
+def compared_with(judgement: Judgement | None, what: str) -> str:
+    """As in "p99_ms 24 % higher than just after the change (90 % interval: 15 % higher to 33 % higher)"; empty without
+    an interval.
+    """
+    if judgement is None or judgement.ratio is None or judgement.low is None or judgement.high is None:
+        return ""
+    interval = f"{100 * judgement.level:.0f} % interval: {_change(judgement.low)} to {_change(judgement.high)}"
+    how = _change(judgement.ratio)
+    return f"{judgement.metric} {'the same as' if how == '0 %' else f'{how} than'} {what} ({interval})"
+
+
 def _change(ratio: float) -> str:
     percent = f"{100 * abs(ratio - 1):.0f} %"
     return "0 %" if percent == "0 %" else f"{percent} {'higher' if ratio > 1 else 'lower'}"

@@ -16,6 +16,7 @@ from sqlalchemy import and_, case, func, or_, select
 
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
+from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.recommendation import Delivery, Parts, Recommendation
 from lutra_service.db.schema.tables import RecommendationRow
@@ -118,6 +119,12 @@ class Recommendations(Repository[Recommendation]):
         newest = self.page(*active, c.applied_at.is_not(None), limit=limit, newest_first=True)
         return sorted((r for r in newest if r.changes), key=lambda r: r.applied_at or r.request.created_at)
 
+    def gains_due(self, now: datetime, limit: int) -> list[str]:
+        """The ids of those whose gain is to be judged again, the longest due first."""
+        c = self.table.c
+        due = select(c.id).where(c.look_at.is_not(None), c.look_at <= now).order_by(c.look_at, c.id).limit(limit)
+        return list(self._db.execute(due).scalars())
+
     def gains(self, database_ids: Sequence[str], since: datetime) -> dict[str, dict[str, int]]:
         """The gains that were told of changes made active after `since`: by database their number by state. A change
         that is no longer active says nothing: its gain is `unknown`.
@@ -130,6 +137,16 @@ class Recommendations(Repository[Recommendation]):
         for database, gain, count in self._db.execute(asked):
             found.setdefault(database, {})[gain] = int(count)
         return found
+
+    def latest_gains(self, database_ids: Sequence[str]) -> dict[str, Judged]:
+        """The newest active change of each database of which a gain was told, by its judgement."""
+        c = self.table.c
+        active = (c.database_id.in_(database_ids), c.gain.is_not(None), c.state.in_((State.APPLIED, State.CONFIRMED)))
+        place = func.row_number().over(partition_by=c.database_id, order_by=c.applied_at.desc()).label("place")
+        ranked = select(c.id, place).where(*active).subquery()
+        newest = select(ranked.c.id).where(ranked.c.place == 1)
+        rows = self._db.execute(select(c.database_id, c.judgement).where(c.id.in_(newest)))
+        return {database: Judged.from_dict(judgement) for database, judgement in rows}
 
     @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:
