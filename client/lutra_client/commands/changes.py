@@ -1,5 +1,5 @@
-"""The history of a database's settings: changes applied, confirmed and undone, with the person and the reason; and
-guards that fired.
+"""The history of a database's settings: changes applied, confirmed and undone, with the person and the reason; gains
+that were judged again; and guards that fired.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import Literal
 from lutra_models.errors import printable
 
 from lutra_client.client import Client
-from lutra_client.commands.shown import WIDTH
+from lutra_client.commands.shown import WIDTH, span_of
 from lutra_client.commands.terminal import table
 from lutra_client.schemas import EventAnswer, RecommendationAnswer
 
-What = Literal["applied", "confirmed", "undone", "guard fired"]
+What = Literal["applied", "confirmed", "undone", "guard fired", "gain held", "gain lost", "gain unknown"]
+LASTING: dict[str, What] = {"holds": "gain held", "decayed": "gain lost", "unknown": "gain unknown"}
+"""By the state of a gain that was judged again."""
 AGENT = "its agent"
+SERVICE = "the service"
 HEADER = ("WHEN (UTC)", "DATABASE", "WHAT", "CHANGE", "BY", "WHY")
 
 
@@ -76,6 +79,7 @@ def sentence(found: Happening, now: datetime) -> str:
         "confirmed": f"confirmed {found.change}",
         "undone": f"{found.by} undid {found.change}",
         "guard fired": f"{found.by} fired, and there was no change to undo",
+        **{what: f"{what} of {found.change}" for what in LASTING.values()},
     }[found.what]
     return printable(f"{when} {did}" + (f": {found.why}" if found.why else ""))
 
@@ -91,6 +95,10 @@ def _of_recommendation(made: RecommendationAnswer, database: str) -> Iterator[Ha
     yield Happening(made["applied_at"], database, "applied", made["decided_by_name"] or "-", "", there, made["id"])
     if made["confirmed_at"] is not None:
         yield Happening(made["confirmed_at"], database, "confirmed", AGENT, "", there, made["id"])
+    judgement = made["judgement"]
+    for look in judgement.get("lasting", ()) if judgement else ():
+        told = f"after {span_of(look['hours'])}: {look['sentence']}; told: {judgement['sentence']}"
+        yield Happening(look["at"], database, LASTING[look["state"]], SERVICE, told, there, made["id"])
     if made["state"] == "reverted" and made["ended_at"] is not None:
         why = made["reason"] or made["error"] or ""
         by = made["undone_by"] or AGENT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Unpack
 
 from lutra_models.digest import fingerprint
@@ -27,6 +27,8 @@ SHOWN_BESIDE = ("curve", "shortened_from", "looked_at", "turned_down", "leaned")
 OUTLINED = (*SHOWN_TO_DECIDE, *SHOWN_BESIDE)
 
 
+JUDGED_AGAIN = timedelta(days=8)
+"""The time after a change within which its gain is judged again."""
 LOOKED_THROUGH = 10
 """The newest few active ones, without repeated measurements, which changed nothing."""
 
@@ -51,13 +53,16 @@ class Recommendations(Repository[Recommendation]):
         state: str | None = None,
         since: datetime | None = None,
     ) -> list[Recommendation]:
-        """Newest first: those that were decided, made active or ended after `since`."""
+        """Newest first: those that were decided, made active or ended after `since`, or whose gain may have been
+        judged again after it.
+        """
         c = self.table.c
         where: list[Condition] = [c.database_id == database_id]
         if state is not None:
             where.append(c.state == state)
         if since is not None:
-            where.append(or_(c.decided_at > since, c.applied_at > since, c.ended_at > since))
+            gained = and_(c.gain.is_not(None), c.applied_at > since - JUDGED_AGAIN)
+            where.append(or_(c.decided_at > since, c.applied_at > since, c.ended_at > since, gained))
         return self.page(*where, limit=limit, after=after, newest_first=True)
 
     def of_session(self, session_id: str) -> list[Recommendation]:
