@@ -982,7 +982,7 @@ class LoadBody(TypedDict):
 
 
 class LookAnswer(TypedDict):
-    """A gain that was told, judged again by the windows of the last day, as long as nothing else changed."""
+    """A reported gain, judged again by the windows of the last day, as long as nothing else changed."""
 
     at: datetime
     """When it was judged again."""

@@ -95,14 +95,20 @@ def _of_recommendation(made: RecommendationAnswer, database: str) -> Iterator[Ha
     yield Happening(made["applied_at"], database, "applied", made["decided_by_name"] or "-", "", there, made["id"])
     if made["confirmed_at"] is not None:
         yield Happening(made["confirmed_at"], database, "confirmed", AGENT, "", there, made["id"])
-    judgement = made["judgement"]
-    for look in judgement.get("lasting", ()) if judgement else ():
-        told = f"after {span_of(look['hours'])}: {look['sentence']}; told: {judgement['sentence']}"
-        yield Happening(look["at"], database, LASTING[look["state"]], SERVICE, told, there, made["id"])
+    yield from _judged_again(made, database, there)
     if made["state"] == "reverted" and made["ended_at"] is not None:
         why = made["reason"] or made["error"] or ""
         by = made["undone_by"] or AGENT
         yield Happening(made["ended_at"], database, "undone", by, why, back, made["id"])
+
+
+def _judged_again(made: RecommendationAnswer, database: str, there: dict[str, tuple[str, str]]) -> Iterator[Happening]:
+    judgement = made["judgement"]
+    if judgement is None:
+        return
+    for look in judgement.get("lasting", ()):
+        why = f"after {span_of(look['hours'])}: {look['sentence']}; at first {judgement['sentence']}"
+        yield Happening(look["at"], database, LASTING[look["state"]], SERVICE, why, there, made["id"])
 
 
 def _of_event(event: EventAnswer, database: str) -> Happening:

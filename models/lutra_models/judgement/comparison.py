@@ -77,7 +77,7 @@ def compared(
 ) -> tuple[Judgement, Mixture | None]:
     """The same, with the distribution of the logarithm of the ratio; None if too few windows are at comparable load.
 
-    What lasts longer than `longest_s` belongs to the effect, whatever caused it.
+    A change of level that lasts longer than `longest_s` belongs to the effect, whatever its cause.
     """
     metric = objective.metric
     was, now = ([w for w in windows if w.metrics.get(metric, 0.0) > 0] for windows in (before, after))

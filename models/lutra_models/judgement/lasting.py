@@ -1,4 +1,4 @@
-"""Does a gain that was told still hold? A pure function of windows of the last day, of those just after the change and
+"""Does a reported gain still hold? A pure function of windows of the last day, of those just after the change and
 of those before it, compared at comparable load.
 
 A gain has decayed if the metric is worse than just after the change by more than a tolerance, with certainty. Slow
@@ -31,8 +31,8 @@ NEWEST = 96
 AN_HOUR = 12
 """The windows at STEP_S in an hour."""
 LONGEST_S = 1800.0
-"""What lasts longer is a level, and not noise."""
-TOLERANCE = 0.08
+"""A deviation that lasts longer is a level, and not noise."""
+TOLERANCE = 0.1
 CERTAIN = 0.95
 """The certainty with which the metric is worse by more than the tolerance. Over a week of looks, the tolerance itself
 leaves little room for false alarms.
@@ -92,7 +92,7 @@ def lasts(
     if (since.high if worse else 1 / since.low) >= QUARTER:
         return Lasting("unknown", "its interval includes a loss of a quarter", since, told)
     if told is not None and told.ratio is not None and (told.ratio >= 1 if worse else told.ratio <= 1):
-        return Lasting("unknown", f"{objective.metric} is not better than before the change any more", since, told)
+        return Lasting("unknown", f"{objective.metric} is no longer better than before the change", since, told)
     return Lasting("holds", "", since, told)
 
 
@@ -114,7 +114,8 @@ def _newest(
 
 
 def _swing(windows: Sequence[LoadedWindow], metric: str) -> float:
-    """The ratio of the highest to the lowest median reading of an hour."""
+    """The ratio of a high to a low median reading of an hour, without the tenth beyond either."""
     found = [value for w in windows if (value := w.metrics.get(metric, 0.0)) > 0]
-    hours = [median(found[i : i + AN_HOUR]) for i in range(0, len(found) - AN_HOUR + 1, AN_HOUR)]
-    return max(hours) / min(hours) if hours else 1.0
+    hours = sorted(median(found[i : i + AN_HOUR]) for i in range(0, len(found) - AN_HOUR + 1, AN_HOUR))
+    tenth = len(hours) // 10
+    return hours[-1 - tenth] / hours[tenth] if hours else 1.0

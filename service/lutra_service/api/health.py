@@ -35,7 +35,7 @@ COUNTED = {
 MEASURED = {
     "lutra_p99_seconds": ("The 99th percentile of the latency in the newest window", "p99_s"),
     "lutra_queries_per_second": ("The rate of queries in the newest window", "qps"),
-    "lutra_gain_told_ratio": ("The newest gain when it was told, as the ratio of after to before", "told"),
+    "lutra_gain_told_ratio": ("The newest gain when it was reported, as the ratio of after to before", "told"),
     "lutra_gain_held_ratio": ("The same by the last day's windows, when it was last judged again", "held"),
     "lutra_memory_headroom_bytes": ("The memory limit less the worst case of the settings", "headroom_bytes"),
 }
@@ -135,7 +135,7 @@ def _of_databases(labels: tuple[str, ...], rows: Sequence[tuple[Of, Figures]]) -
     )
     yield gauge(
         "lutra_gains",
-        "Gains that were told within 90 days, by what became of them",
+        "Reported gains within 90 days, by their outcome",
         (*labels, "state"),
         [((*of, state), getattr(f.gains, state)) for of, f in rows for state in ("holds", "decayed", "unknown")],
     )

@@ -261,7 +261,7 @@ class RatioAnswer(Answer):
 
 
 class LookAnswer(Answer):
-    """A gain that was told, judged again by the windows of the last day, as long as nothing else changed."""
+    """A reported gain, judged again by the windows of the last day, as long as nothing else changed."""
 
     at: datetime
     """When it was judged again."""

@@ -174,7 +174,7 @@ def happened(unit: UnitOfWork, made: Transition) -> None:
 
 
 def gain_lost(unit: UnitOfWork, row: Recommendation, look: Look) -> None:
-    """A gain that was told no longer holds, by this look at it."""
+    """A reported gain no longer holds, by this look at it."""
     judged = row.judgement
     told = None if judged is None else {"ratio": judged.found.ratio, "sentence": judged.sentence}
     left = {"hours": look.hours, "held": look.held, "since": look.since, "sentence": look.sentence}

@@ -30,7 +30,7 @@ _HEADROOM = "headroom"
 
 @dataclass(frozen=True)
 class Gains:
-    """The gains that were told, by what became of them: they hold, decayed, or nothing is known of them.
+    """The reported gains, by their outcome: they hold, decayed, or nothing is known of them.
 
     `unknown` includes those that wait for their first judgement after a day.
     """
@@ -79,7 +79,7 @@ class Figures:
 class Present:
     """One database now. `session` is the state of its open session, and `headroom_bytes` the memory limit less the
     worst case of the current settings. `told` and `held` are the ratios of after to before of the newest gain: when it
-    was told, and by the last look at it. A figure that is not known is None.
+    was reported, and by the last look at it. A figure that is not known is None.
     """
 
     p99_s: float | None
@@ -120,7 +120,7 @@ def by_database(unit: UnitOfWork, only: str | None, most: int) -> list[Row]:
 
 
 def told_and_held(unit: UnitOfWork, since: datetime, only: str | None = None) -> Gains:
-    """The gains told of changes that were made active after `since`, on the databases that a token reaches: all, or
+    """The reported gains of changes that were made active after `since`, on the databases that a token reaches: all, or
     `only` the one.
     """
     found = (unit.recommendations.gains([d.id for d in page], since) for page in _pages(unit, only))

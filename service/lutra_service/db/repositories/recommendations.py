@@ -131,8 +131,8 @@ class Recommendations(Repository[Recommendation]):
         return list(self._db.execute(due).scalars())
 
     def gains(self, database_ids: Sequence[str], since: datetime) -> dict[str, dict[str, int]]:
-        """The gains that were told of changes made active after `since`: by database their number by state. A change
-        that is no longer active says nothing: its gain is `unknown`.
+        """The reported gains of changes made active after `since`: by database their number by state. A change
+        that is no longer active counts as `unknown`.
         """
         c = self.table.c
         state = case((c.state.in_((State.APPLIED, State.CONFIRMED)), c.gain), else_="unknown")
@@ -144,7 +144,7 @@ class Recommendations(Repository[Recommendation]):
         return found
 
     def latest_gains(self, database_ids: Sequence[str]) -> dict[str, Judged]:
-        """The newest active change of each database of which a gain was told, by its judgement."""
+        """The newest active change of each database of which a gain was reported, by its judgement."""
         c = self.table.c
         active = (c.database_id.in_(database_ids), c.gain.is_not(None), c.state.in_((State.APPLIED, State.CONFIRMED)))
         place = func.row_number().over(partition_by=c.database_id, order_by=c.applied_at.desc()).label("place")

@@ -16,7 +16,7 @@ _PARTS = tuple(f.name for f in fields(Judgement))
 
 @dataclass(frozen=True)
 class Look:
-    """A gain that was told, judged again `hours` after the change.
+    """A reported gain, judged again `hours` after the change.
 
     `held` compares with the time before the change, and `since` with the time just after it: documents of a `ratio`
     between `low` and `high`, None without windows at comparable load.

@@ -1,4 +1,4 @@
-"""Gains that were told, judged again while nothing else changes: after a day and after a week, and in between too."""
+"""Reported gains, judged again while nothing else changes: after a day and after a week, and in between too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gain that was told is judged again after a day and after a week, as long as nothing else changes."""
+"""A reported gain is judged again after a day and after a week, as long as nothing else changes."""
 
 from __future__ import annotations
 
