@@ -967,6 +967,8 @@ class JudgementAnswer(TypedDict):
     if there is none."""
     together: NotRequired[ComparisonAnswer | None]
     """The same comparison for all changes of its session up to this one; null if it is the only one."""
+    lasting: NotRequired[list[LookAnswer]]
+    """If it is a gain: its later judgements, after a day and after a week. After a loss there are no more."""
 
 
 class KnobAnswer(TypedDict):
@@ -1101,6 +1103,25 @@ class LoadBody(TypedDict):
     """Its name in the agent's file."""
     weight: NotRequired[float]
     """The weight relative to the other loads."""
+
+
+class LookAnswer(TypedDict):
+    """A reported gain, judged again by the windows of the last day, as long as nothing else changed."""
+
+    at: datetime
+    """When it was judged again."""
+    hours: float
+    """The hours since the change."""
+    state: Literal["holds", "decayed", "unknown"]
+    """Whether the gain holds, has decayed since the time just after the change, or nothing is known."""
+    because: str
+    """Why nothing is known; otherwise empty."""
+    sentence: str
+    """The result in words."""
+    held: RatioAnswer | None
+    """The ratio of the last day to the time before the change; null without windows at comparable load."""
+    since: RatioAnswer | None
+    """The ratio of the last day to the half day just after the change; null without windows at comparable load."""
 
 
 class LookedAtAnswer(TypedDict):
@@ -1855,6 +1876,17 @@ class QuietHoursBody(TypedDict):
     """When they end; an earlier time than `start` is on the next day."""
     zone: NotRequired[str]
     """The time zone of both, such as Europe/Berlin."""
+
+
+class RatioAnswer(TypedDict):
+    """A ratio of two readings at comparable load."""
+
+    ratio: float
+    """The ratio."""
+    low: float
+    """The lower end of its 90 % interval."""
+    high: float
+    """The upper end."""
 
 
 class Readiness(TypedDict):

@@ -22,6 +22,7 @@ from lutra_service.app.notices.silence import EVERY_S, Silence
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.app.tuning.consequences.follow import follow
+from lutra_service.app.tuning.observe import lasting
 from lutra_service.app.tuning.result import expiry
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.engine import make_engine
@@ -42,6 +43,7 @@ def chores(settings: Settings) -> tuple[Chore, ...]:
         Chore(settings.sweep_s, expiry.sweep),
         Chore(settings.sweep_s, findings.look),
         Chore(EVERY_S, Silence(utc_now()).check),
+        Chore(settings.sweep_s, lasting.look),
         Chore(settings.train_s, train),
     )
 

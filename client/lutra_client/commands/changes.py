@@ -1,5 +1,5 @@
 """The history of a database's settings: changes applied, confirmed, undone and refused, with the person and the reason;
-and guards that fired.
+gains that were judged again; and guards that fired.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Literal
 
 from lutra_models.errors import printable
 
-from lutra_client.commands.shown import WIDTH
+from lutra_client.commands.shown import WIDTH, span_of
 from lutra_client.commands.terminal import table
 
 if TYPE_CHECKING:
     from lutra_client.client import Client
     from lutra_client.schemas import EventAnswer, RecommendationAnswer
 
-What = Literal["applied", "confirmed", "undone", "refused", "guard fired"]
+What = Literal["applied", "confirmed", "undone", "refused", "guard fired", "gain held", "gain lost", "gain unknown"]
+LASTING: dict[str, What] = {"holds": "gain held", "decayed": "gain lost", "unknown": "gain unknown"}
+"""By the state of a gain that was judged again."""
 AGENT = "its agent"
+SERVICE = "the service"
 HEADER = ("WHEN (UTC)", "DATABASE", "WHAT", "CHANGE", "BY", "WHY")
 
 
@@ -79,6 +82,7 @@ def sentence(found: Happening, now: datetime) -> str:
         "undone": f"{found.by} undid {found.change}",
         "refused": f"{found.by} refused {found.change}",
         "guard fired": f"{found.by} fired, and there was no change to undo",
+        **{what: f"{what} of {found.change}" for what in LASTING.values()},
     }[found.what]
     return printable(f"{when} {did}" + (f": {found.why}" if found.why else ""))
 
@@ -96,10 +100,20 @@ def _of_recommendation(made: RecommendationAnswer, database: str) -> Iterator[Ha
     yield Happening(made["applied_at"], database, "applied", made["decided_by_name"] or "-", "", there, made["id"])
     if made["confirmed_at"] is not None:
         yield Happening(made["confirmed_at"], database, "confirmed", AGENT, "", there, made["id"])
+    yield from _judged_again(made, database, there)
     if made["state"] == "reverted" and made["ended_at"] is not None:
         why = made["reason"] or made["error"] or ""
         by = made["undone_by"] or AGENT
         yield Happening(made["ended_at"], database, "undone", by, why, back, made["id"])
+
+
+def _judged_again(made: RecommendationAnswer, database: str, there: dict[str, tuple[str, str]]) -> Iterator[Happening]:
+    judgement = made["judgement"]
+    if judgement is None:
+        return
+    for look in judgement.get("lasting", ()):
+        why = f"after {span_of(look['hours'])}: {look['sentence']}; at first {judgement['sentence']}"
+        yield Happening(look["at"], database, LASTING[look["state"]], SERVICE, why, there, made["id"])
 
 
 def _of_event(event: EventAnswer, database: str) -> Happening:

@@ -196,6 +196,14 @@ def _became(found: RecommendationAnswer) -> Iterator[str]:
     if judgement is not None:
         yield from _paragraph(judgement["sentence"])
         yield from _paragraph(judgement.get("follows", ""))
+        for look in judgement.get("lasting", ()):
+            yield from _paragraph(f"after {span_of(look['hours'])}: {look['sentence']}")
+
+
+def span_of(hours: float) -> str:
+    """As in "6 h" or "3 days"."""
+    days = round(hours / 24)
+    return f"{hours:.0f} h" if days < 1 else f"{days} day{'' if days == 1 else 's'}"
 
 
 def _holds_its_reason(failure: FailureAnswer | None) -> bool:

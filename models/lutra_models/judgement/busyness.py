@@ -19,6 +19,8 @@ OTHERS = ("host.cpu_steal_s_per_s", "host.cpu_throttled_s_per_s")
 OWN = ("host.cpu_user_s_per_s", "host.cpu_system_s_per_s")
 WAITING = "host.cpu_iowait_s_per_s"
 LOAD = "host.load1"
+HOST = (TAKEN, *OTHERS, *OWN, WAITING, LOAD)
+"""The metrics by which a host was busy with something else."""
 USUAL = 0.15
 """A share of time waited or queued that lies so far above the others' median is still usual."""
 NEWEST = 3
@@ -110,5 +112,7 @@ def _above(
 ) -> float:
     """By how much the window's share lies above its peers' median; 0 if it or too few of them say."""
     share = of(window.metrics)
+    if share is None:
+        return 0.0
     others = [s for w in peers if (s := of(w.metrics)) is not None]
-    return share - median(others) if share is not None and len(others) > ENOUGH else 0.0
+    return share - median(others) if len(others) > ENOUGH else 0.0

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from lutra_models.evidence import Verdict
-from lutra_models.judgement.busyness import MARKED, beyond_usual, busy_elsewhere, slowdown
+from lutra_models.judgement.busyness import MARKED, beyond_usual, slowdown, taken_share
 from lutra_models.judgement.loaded import LIKE, REACHED, LoadedWindow, at_like_load
 from lutra_models.judgement.regression import Mixture, coefficient
 from lutra_models.load_curve import Curve
@@ -69,23 +69,33 @@ def judge(before: Sequence[LoadedWindow], after: Sequence[LoadedWindow], objecti
 
     If the metric is the rate itself, it is compared directly: the offered rate cannot be a covariate of itself.
     """
+    return compared(before, after, objective)[0]
+
+
+def compared(
+    before: Sequence[LoadedWindow], after: Sequence[LoadedWindow], objective: Objective, longest_s: float = math.inf
+) -> tuple[Judgement, Mixture | None]:
+    """The same, with the distribution of the logarithm of the ratio; None if too few windows are at comparable load.
+
+    A change of level that lasts longer than `longest_s` belongs to the effect, whatever its cause.
+    """
     metric = objective.metric
     was, now = ([w for w in windows if w.metrics.get(metric, 0.0) > 0] for windows in (before, after))
     of_rate = metric in (QPS.name, TPS.name)
     kept_was, kept_now = (was, now) if of_rate else _at_like_load(was, now)
     left_out = len(was) - len(kept_was) + len(now) - len(kept_now)
     if min(len(kept_was), len(kept_now)) < LEAST:
-        return Judgement(metric, "not_enough_at_like_load", len(kept_was), len(kept_now), left_out)
+        return Judgement(metric, "not_enough_at_like_load", len(kept_was), len(kept_now), left_out), None
     windows = sorted([*kept_was, *kept_now], key=lambda w: w.start_s)
     changed = {id(w) for w in kept_now}
-    busy = busy_elsewhere(windows)
-    marked = sum(share >= MARKED for share in busy)
+    beyond = [beyond_usual(w, windows) for w in windows]
+    marked = sum(max(taken_share(w.metrics), b) >= MARKED for w, b in zip(windows, beyond, strict=True))
     told = Judgement(metric, "no_difference_seen", len(kept_was), len(kept_now), left_out, marked)
     rates = [] if of_rate else [w.rate for w in windows if w.rate is not None]
-    effect = _effect(windows, metric, [float(id(w) in changed) for w in windows], rates)
+    effect = _effect(windows, metric, [float(id(w) in changed) for w in windows], rates, beyond, longest_s)
     if effect is None:
-        return Judgement(metric, "not_enough_at_like_load", len(kept_was), len(kept_now), left_out, marked)
-    return _told(told, effect, objective, windows, rates)
+        return Judgement(metric, "not_enough_at_like_load", len(kept_was), len(kept_now), left_out, marked), None
+    return _told(told, effect, objective, windows, rates), effect
 
 
 def _at_like_load(
@@ -101,21 +111,20 @@ def _effect(
     metric: str,
     changed: Sequence[float],
     rates: Sequence[float],
+    beyond: Sequence[float],
+    longest_s: float,
 ) -> Mixture | None:
     """The difference of logarithms, at like pressure by others. Busy windows are noisier, as much as the host was."""
     usual = median(w.seconds for w in windows)
     pressed = [slowdown(w.metrics) for w in windows]
-    noise = [
-        (beyond_usual(w, windows) / USUAL_NOISE) ** 2 + (x / PRESSED_NOISE) ** 2
-        for w, x in zip(windows, pressed, strict=True)
-    ]
+    noise = [(b / USUAL_NOISE) ** 2 + (x / PRESSED_NOISE) ** 2 for b, x in zip(beyond, pressed, strict=True)]
     y = [math.log(w.metrics[metric]) for w in windows]
     times = [(w.start_s - windows[0].start_s) / usual for w in windows]
     curve = Curve.over(rates if len(rates) == len(windows) else ())
     of_load = zip(*(curve.row(rate) for rate in rates), strict=True) if curve.line else ()
     of_others = [pressed] if max(pressed) - min(pressed) >= PRESSED else []
     columns = [[1.0] * len(windows), *(list(column) for column in of_load), *of_others, changed]
-    return coefficient(y, columns, times, noise)
+    return coefficient(y, columns, times, noise, longest_s / usual)
 
 
 def _told(
@@ -146,6 +155,17 @@ def sentence(judgement: Judgement) -> str:
     if judgement.verdict == "no_difference_seen":
         return f"no difference seen in {metric} ({interval}), {where}"
     return f"{metric} {_change(judgement.ratio)}, {judgement.verdict} ({interval}), {where}"
+
+
+def compared_with(judgement: Judgement | None, what: str) -> str:
+    """As in "p99_ms 24 % higher than just after the change (90 % interval: 15 % higher to 33 % higher)"; empty without
+    an interval.
+    """
+    if judgement is None or judgement.ratio is None or judgement.low is None or judgement.high is None:
+        return ""
+    interval = f"{100 * judgement.level:.0f} % interval: {_change(judgement.low)} to {_change(judgement.high)}"
+    how = _change(judgement.ratio)
+    return f"{judgement.metric} {'the same as' if how == '0 %' else f'{how} than'} {what} ({interval})"
 
 
 def _change(ratio: float) -> str:

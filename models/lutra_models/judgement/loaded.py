@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 
 from lutra_models.history import same_context
 from lutra_models.knobs import Value
@@ -14,6 +17,7 @@ LIKE = 1.5
 """Two loads are comparable if one is at most this multiple of the other."""
 REACHED = 1.15
 """The largest factor by which a load may exceed the range of the others' loads."""
+ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class LoadedWindow:
     context: Mapping[str, Value] = field(default_factory=dict)
     group: str = ""
 
-    @property
+    @cached_property
     def rate(self) -> float | None:
         """The requests of clients per second, in statements or otherwise in transactions; None if that is
         unknown or 0.
@@ -42,7 +46,7 @@ class LoadedWindow:
         """Whether there were no requests."""
         return self.rate is None and any(m.name in self.metrics for m in (QPS, TPS))
 
-    @property
+    @cached_property
     def mix(self) -> float | None:
         """Statements in a transaction."""
         qps, tps = (self.metrics.get(m.name, 0.0) for m in (QPS, TPS))
@@ -60,8 +64,18 @@ def apart(one: LoadedWindow, other: LoadedWindow) -> float:
 
 def at_like_load(windows: Iterable[LoadedWindow], others: Sequence[LoadedWindow], factor: float) -> list[LoadedWindow]:
     """Those of the windows with at least one of the others within the factor of their load."""
-    bound = math.log(factor)
-    return [w for w in windows if any(apart(w, other) <= bound for other in others)]
+    bound, ordered = math.log(factor), sorted(others, key=lambda w: w.rate or 0.0)
+    rates = [w.rate or 0.0 for w in ordered]
+    unknown = ordered[: bisect_right(rates, 0.0)]
+
+    def is_alike(window: LoadedWindow) -> bool:
+        rate, reach = window.rate, factor * ROUNDING
+        if rate is None:
+            return any(apart(window, other) <= bound for other in others)
+        near = ordered[bisect_left(rates, rate / reach) : bisect_right(rates, rate * reach)]
+        return any(apart(window, other) <= bound for other in chain(near, unknown))
+
+    return [w for w in windows if is_alike(w)]
 
 
 def _ratio(one: float | None, other: float | None) -> float:

@@ -14,11 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from statistics import median
 
 from lutra_models.student import probability
 
-MOODS = (
+Mood = tuple[float, float, float]
+MOODS: tuple[Mood, ...] = (
     (0.0, 0.0, 0.4),
     (0.4, 0.3, 0.2),
     (0.4, 0.6, 0.1),
@@ -55,24 +57,30 @@ class Mixture:
         reach = max(1e3 * scale for _, _, scale, _ in self.parts)
         low = min(centre for _, centre, _, _ in self.parts) - reach
         high = max(centre for _, centre, _, _ in self.parts) + reach
-        for _ in range(70):
+        for _ in range(45):
             middle = (low + high) / 2
             low, high = (middle, high) if self.below(middle) < share else (low, middle)
         return high
 
 
 def coefficient(
-    y: Sequence[float], columns: Sequence[Sequence[float]], times: Sequence[float], noise: Sequence[float]
+    y: Sequence[float],
+    columns: Sequence[Sequence[float]],
+    times: Sequence[float],
+    noise: Sequence[float],
+    longest: float = math.inf,
 ) -> Mixture | None:
     """The coefficient of the last of the columns (p, n); None if the others leave nothing of it, or n ≤ p.
 
     `times` (n,) ascend, in windows; `noise` (n,) is each window's variance in addition to the usual one, in multiples.
+    `longest` bounds the time in windows over which s forgets all but a third.
     """
+    moods = [m for m in MOODS if m[0] <= math.exp(-1.0 / longest)]
     if len(y) <= len(columns):
         return None
     extra = list(noise)
     for _ in range(ROUNDS):
-        fits = _fits(y, columns, times, extra)
+        fits = _fits(y, columns, times, extra, moods)
         if not fits:
             return None
         best = max(fits, key=lambda f: f.likelihood)
@@ -81,7 +89,7 @@ def coefficient(
             break
         far = [max((TAILS + (r / scale) ** 2) / (TAILS + 1) - 1.0, 0.0) for r in best.residuals]
         extra = [n + f * (1 + n) for n, f in zip(noise, far, strict=True)]
-    fits = _fits(y, columns, times, extra)
+    fits = _fits(y, columns, times, extra, moods)
     top = max(f.likelihood for f in fits)
     weights = [f.belief * math.exp(f.likelihood - top) for f in fits]
     freedom = len(y) - len(columns)
@@ -99,9 +107,13 @@ class _Fit:
 
 
 def _fits(
-    y: Sequence[float], columns: Sequence[Sequence[float]], times: Sequence[float], extra: Sequence[float]
+    y: Sequence[float],
+    columns: Sequence[Sequence[float]],
+    times: Sequence[float],
+    extra: Sequence[float],
+    moods: Sequence[Mood],
 ) -> list[_Fit]:
-    found = (_fit(y, columns, times, extra, *pair) for pair in MOODS)
+    found = (_fit(y, columns, times, extra, *mood) for mood in moods)
     return [f for f in found if f is not None]
 
 
@@ -139,22 +151,29 @@ def _whitened(
     series: Sequence[Sequence[float]], times: Sequence[float], extra: Sequence[float], kept: float, share: float
 ) -> tuple[list[list[float]], float]:
     """Each series' innovations in units of their deviation, and the sum of the logarithms of those."""
-    means, variance, log_scale = [0.0] * len(series), share, 0.0
-    found: list[list[float]] = [[] for _ in series]
+    steps: list[tuple[float, float, float]] = []
+    variance, log_scale = share, 0.0
     for i, time in enumerate(times):
+        forgets = kept ** max(time - times[i - 1], 0.0) if kept and i else 0.0
         if i:
-            forgets = kept ** max(time - times[i - 1], 0.0) if kept else 0.0
-            means = [forgets * m for m in means]
             variance = forgets**2 * variance + share * (1 - forgets**2)
         total = variance + (1 - share) + extra[i]
         gain, deviation = variance / total, math.sqrt(total)
         log_scale += math.log(deviation)
-        for j, one in enumerate(series):
-            innovation = one[i] - means[j]
-            found[j].append(innovation / deviation)
-            means[j] += gain * innovation
+        steps.append((forgets, gain, deviation))
         variance *= 1 - gain
-    return found, log_scale
+    return [_innovations(one, steps) for one in series], log_scale
+
+
+def _innovations(series: Sequence[float], steps: Sequence[tuple[float, float, float]]) -> list[float]:
+    """In units of their deviation; a step is what is kept of the mean, the filter's gain, and the deviation."""
+    mean, found = 0.0, list[float]()
+    for value, (forgets, gain, deviation) in zip(series, steps, strict=True):
+        mean *= forgets
+        innovation = value - mean
+        found.append(innovation / deviation)
+        mean += gain * innovation
+    return found
 
 
 def _without(column: Sequence[float], basis: Sequence[Sequence[float]]) -> list[float]:
@@ -166,7 +185,7 @@ def _without(column: Sequence[float], basis: Sequence[Sequence[float]]) -> list[
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
+    return float(sum(map(mul, one, other)))
 
 
 def _cumulative(t: float, freedom: int) -> float:

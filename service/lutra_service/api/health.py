@@ -35,6 +35,8 @@ COUNTED = {
 MEASURED = {
     "lutra_p99_seconds": ("The 99th percentile of the latency in the newest window", "p99_s"),
     "lutra_queries_per_second": ("The rate of queries in the newest window", "qps"),
+    "lutra_gain_told_ratio": ("The newest gain when it was reported, as the ratio of after to before", "told"),
+    "lutra_gain_held_ratio": ("The same by the last day's windows, when it was last judged again", "held"),
     "lutra_memory_headroom_bytes": ("The memory limit less the worst case of the settings", "headroom_bytes"),
 }
 
@@ -135,6 +137,19 @@ def _of_databases(labels: tuple[str, ...], rows: Sequence[tuple[Of, Figures]]) -
         "Harmful findings that show now, without the accepted ones",
         (*labels, "kind"),
         [((*of, kind), count) for of, f in rows for kind, count in f.findings.items()],
+    )
+    yield gauge(
+        "lutra_gains",
+        "Reported gains within 90 days, by their outcome",
+        (*labels, "state"),
+        [((*of, state), getattr(f.gains, state)) for of, f in rows for state in ("holds", "decayed", "unknown")],
+    )
+    shares = [(of, f.gains.share) for of, f in rows]
+    yield gauge(
+        "lutra_gains_held_share",
+        "The share of the gains judged again that hold",
+        labels,
+        [(of, share) for of, share in shares if share is not None],
     )
     for name, (meaning, figure) in COUNTED.items():
         yield gauge(name, meaning, labels, [(of, getattr(f, figure)) for of, f in rows])

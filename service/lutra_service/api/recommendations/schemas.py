@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from lutra_models.advice import SearchOrigin
 from lutra_models.errors import codes
 from lutra_models.evidence import Verdict
+from lutra_models.judgement import Lasts
 from lutra_models.knobs import Applies
 from lutra_models.server import MemoryCount
 from lutra_models.wire import Name, SettingValue
@@ -248,6 +249,36 @@ class ComparisonAnswer(Answer):
     """The comparison in words."""
 
 
+class RatioAnswer(Answer):
+    """A ratio of two readings at comparable load."""
+
+    ratio: float
+    """The ratio."""
+    low: float
+    """The lower end of its 90 % interval."""
+    high: float
+    """The upper end."""
+
+
+class LookAnswer(Answer):
+    """A reported gain, judged again by the windows of the last day, as long as nothing else changed."""
+
+    at: datetime
+    """When it was judged again."""
+    hours: float
+    """The hours since the change."""
+    state: Lasts
+    """Whether the gain holds, has decayed since the time just after the change, or nothing is known."""
+    because: str
+    """Why nothing is known; otherwise empty."""
+    sentence: str
+    """The result in words."""
+    held: RatioAnswer | None
+    """The ratio of the last day to the time before the change; null without windows at comparable load."""
+    since: RatioAnswer | None
+    """The ratio of the last day to the half day just after the change; null without windows at comparable load."""
+
+
 class JudgementAnswer(ComparisonAnswer):
     """The effect of a change on a live database: windows after it compared with windows before, at comparable load."""
 
@@ -257,6 +288,8 @@ class JudgementAnswer(ComparisonAnswer):
     """
     together: ComparisonAnswer | None = None
     """The same comparison for all changes of its session up to this one; null if it is the only one."""
+    lasting: list[LookAnswer] = Field(default=[])
+    """If it is a gain: its later judgements, after a day and after a week. After a loss there are no more."""
 
 
 class EndedEarlyAnswer(Answer):

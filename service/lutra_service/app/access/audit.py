@@ -16,6 +16,7 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.common.actor import AUTOMATIC, SERVICE, Actor, current_actor
 from lutra_service.common.documents import Document
+from lutra_service.db.schema.judged import Look
 from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.records import AuditEntry, NoticeKind
 from lutra_service.db.schema.transitions import Transition
@@ -203,6 +204,15 @@ def happened(unit: UnitOfWork, made: Transition) -> None:
     words = f"{row.id}: {to} by {by}: {in_words(moves)}" + (f": {why}" if why else "")
     _log(unit, row.database_id, words, to not in (State.APPLIED, State.CONFIRMED), recommendation=row.id, changes=moves)
     unit.databases.count(row.database_id, to)
+
+
+def gain_lost(unit: UnitOfWork, row: Recommendation, look: Look) -> None:
+    """A reported gain no longer holds, by this look at it."""
+    judged = row.judgement
+    told = None if judged is None else {"ratio": judged.found.ratio, "sentence": judged.sentence}
+    left = {"hours": look.hours, "held": look.held, "since": look.since, "sentence": look.sentence}
+    record(unit, "recommendation.gain_lost", row.id, told, left, database_id=row.database_id, by=SERVICE)
+    _log(unit, row.database_id, f"{row.id}: its gain {look.sentence}", warn=True, recommendation=row.id)
 
 
 def guard_fired(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import astuple, dataclass
+from datetime import datetime, timedelta
 from itertools import islice
+from operator import add
 from typing import Any, get_args
 
 from lutra_models.catalog import meet
@@ -17,25 +17,31 @@ from lutra_models.symptoms.listed import HARMFUL
 
 from lutra_service.app.access.audit import ACTIONS, guard
 from lutra_service.app.databases.current_server import server_of
+from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 GUARDS: tuple[GuardName, ...] = get_args(GuardName)
+GAINS_OVER = timedelta(days=90)
+"""The age of the oldest changes whose gains count."""
 PAGE = 500
 _HEADROOM = "headroom"
 
 
 @dataclass(frozen=True)
 class Gains:
-    """The gains that were told, by what became of them: they hold, decayed, or nothing is known of them.
+    """The reported gains, by their outcome: they hold, decayed, or nothing is known of them.
 
     `unknown` includes those that wait for their first judgement after a day.
     """
 
-    told: int
-    holds: int
-    decayed: int
-    unknown: int
+    told: int = 0
+    holds: int = 0
+    decayed: int = 0
+    unknown: int = 0
+
+    def __add__(self, other: Gains) -> Gains:
+        return Gains(*map(add, astuple(self), astuple(other)))
 
     @property
     def share(self) -> float | None:
@@ -54,13 +60,15 @@ class Gains:
 class Figures:
     """The figures of one database, or of all together: then counts are sums, and ages the largest.
 
-    `changes` are counted by outcome and `fired` by guard, since the database was registered. `findings` are the harmful
+    `changes` are counted by outcome and `fired` by guard, since the database was registered. `gains` are those of
+    GAINS_OVER. `findings` are the harmful
     ones that show now, by kind. The age of something that never arrived is the time since the registration.
     """
 
     changes: Mapping[str, int]
     fired: Mapping[str, int]
     findings: Mapping[str, int]
+    gains: Gains
     to_decide: int
     paused: int
     report_age_s: float
@@ -70,13 +78,16 @@ class Figures:
 @dataclass(frozen=True)
 class Present:
     """One database now. `session` is the state of its open session, and `headroom_bytes` the memory limit less the
-    worst case of the current settings. A figure that is not known is None.
+    worst case of the current settings. `told` and `held` are the ratios of after to before of the newest gain: when it
+    was reported, and by the last look at it. A figure that is not known is None.
     """
 
     p99_s: float | None
     qps: float | None
     headroom_bytes: float | None
     session: str | None
+    told: float | None
+    held: float | None
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,7 @@ def together(unit: UnitOfWork) -> Figures:
         {state: sum(f.changes[state] for f in every) for state in ACTIONS},
         {name: sum(f.fired[name] for f in every) for name in GUARDS},
         {kind: sum(f.findings[kind] for f in every) for kind in HARMFUL},
+        sum((f.gains for f in every), Gains()),
         sum(f.to_decide for f in every),
         sum(f.paused for f in every),
         max((f.report_age_s for f in every), default=0.0),
@@ -108,21 +120,20 @@ def by_database(unit: UnitOfWork, only: str | None, most: int) -> list[Row]:
 
 
 def told_and_held(unit: UnitOfWork, since: datetime, only: str | None = None) -> Gains:
-    """The gains told of changes that were made active after `since`, on the databases that a token reaches: all, or
+    """The reported gains of changes that were made active after `since`, on the databases that a token reaches: all, or
     `only` the one.
     """
-    counts = Counter[str]()
-    for page in _pages(unit, only):
-        for of_one in unit.recommendations.gains([d.id for d in page], since).values():
-            counts.update(of_one)
-    return Gains.of(counts)
+    found = (unit.recommendations.gains([d.id for d in page], since) for page in _pages(unit, only))
+    return sum((Gains.of(counts) for of_page in found for counts in of_page.values()), Gains())
 
 
 def _rows(unit: UnitOfWork, only: str | None) -> Iterable[Row]:
     for page in _pages(unit, only):
-        latest = unit.reports.latest_metrics([d.id for d in page])
+        ids = [d.id for d in page]
+        latest, gained = unit.reports.latest_metrics(ids), unit.recommendations.latest_gains(ids)
         for database, figures in zip(page, _counted(unit, page), strict=True):
-            yield Row(database.name, figures, _present(unit, database, latest.get(database.id, {})))
+            told = latest.get(database.id, {}), gained.get(database.id)
+            yield Row(database.name, figures, _present(unit, database, *told))
 
 
 def _pages(unit: UnitOfWork, only: str | None) -> Iterable[Sequence[Database]]:
@@ -133,11 +144,15 @@ def _pages(unit: UnitOfWork, only: str | None) -> Iterable[Sequence[Database]]:
 
 
 def _counted(unit: UnitOfWork, page: Sequence[Database]) -> list[Figures]:
-    to_decide, showing = unit.recommendations.to_decide(), unit.findings.showing([d.id for d in page])
-    return [_figures(unit, found, to_decide.get(found.id, 0), showing.get(found.id, {})) for found in page]
+    ids = [d.id for d in page]
+    to_decide, showing = unit.recommendations.to_decide(), unit.findings.showing(ids)
+    gains = unit.recommendations.gains(ids, unit.now - GAINS_OVER)
+    return [
+        _figures(unit, d, to_decide.get(d.id, 0), showing.get(d.id, {}), Gains.of(gains.get(d.id, {}))) for d in page
+    ]
 
 
-def _figures(unit: UnitOfWork, database: Database, to_decide: int, showing: Mapping[str, int]) -> Figures:
+def _figures(unit: UnitOfWork, database: Database, to_decide: int, showing: Mapping[str, int], gains: Gains) -> Figures:
     counts = database.counts or {}
     reported, measured = (
         max((unit.now - (moment or database.created_at)).total_seconds(), 0.0)
@@ -147,6 +162,7 @@ def _figures(unit: UnitOfWork, database: Database, to_decide: int, showing: Mapp
         {state: counts.get(state, 0) for state in ACTIONS},
         {name: counts.get(guard(name), 0) for name in GUARDS},
         {kind: showing.get(kind, 0) for kind in HARMFUL},
+        gains,
         to_decide,
         int(database.agent.paused),
         reported,
@@ -154,13 +170,16 @@ def _figures(unit: UnitOfWork, database: Database, to_decide: int, showing: Mapp
     )
 
 
-def _present(unit: UnitOfWork, database: Database, metrics: Mapping[str, Any]) -> Present:
+def _present(unit: UnitOfWork, database: Database, metrics: Mapping[str, Any], gain: Judged | None) -> Present:
     p99_ms, session = metrics.get(P99.name), unit.sessions.open_one(database.id)
+    held = gain.lasting[-1].held if gain and gain.lasting else None
     return Present(
         None if p99_ms is None else p99_ms / 1000,
         metrics.get(QPS.name),
         _headroom(unit, database),
         None if session is None else session.state,
+        None if gain is None else gain.gained,
+        None if held is None else held["ratio"],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Unpack
 
 from lutra_models.digest import fingerprint
@@ -16,6 +16,7 @@ from sqlalchemy import and_, case, func, or_, select
 
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
+from lutra_service.db.schema.judged import Judged
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.recommendation import Delivery, Parts, Recommendation
 from lutra_service.db.schema.tables import RecommendationRow
@@ -26,6 +27,8 @@ SHOWN_BESIDE = ("curve", "shortened_from", "looked_at", "turned_down", "leaned")
 OUTLINED = (*SHOWN_TO_DECIDE, *SHOWN_BESIDE)
 
 
+JUDGED_AGAIN = timedelta(days=8)
+"""The time after a change within which its gain is judged again."""
 LOOKED_THROUGH = 10
 """The newest few active ones, without repeated measurements, which changed nothing."""
 
@@ -50,13 +53,16 @@ class Recommendations(Repository[Recommendation]):
         state: str | None = None,
         since: datetime | None = None,
     ) -> list[Recommendation]:
-        """Newest first: those that were decided, made active or ended after `since`."""
+        """Newest first: those that were decided, made active or ended after `since`, or whose gain may have been
+        judged again after it.
+        """
         c = self.table.c
         where: list[Condition] = [c.database_id == database_id]
         if state is not None:
             where.append(c.state == state)
         if since is not None:
-            where.append(or_(c.decided_at > since, c.applied_at > since, c.ended_at > since))
+            gained = and_(c.gain.is_not(None), c.applied_at > since - JUDGED_AGAIN)
+            where.append(or_(c.decided_at > since, c.applied_at > since, c.ended_at > since, gained))
         return self.page(*where, limit=limit, after=after, newest_first=True)
 
     def of_session(self, session_id: str) -> list[Recommendation]:
@@ -130,9 +136,15 @@ class Recommendations(Repository[Recommendation]):
         newest = self.page(*active, c.applied_at.is_not(None), limit=limit, newest_first=True)
         return sorted((r for r in newest if r.changes), key=lambda r: r.applied_at or r.request.created_at)
 
+    def gains_due(self, now: datetime, limit: int) -> list[str]:
+        """The ids of those whose gain is to be judged again, the longest due first."""
+        c = self.table.c
+        due = select(c.id).where(c.look_at.is_not(None), c.look_at <= now).order_by(c.look_at, c.id).limit(limit)
+        return list(self._db.execute(due).scalars())
+
     def gains(self, database_ids: Sequence[str], since: datetime) -> dict[str, dict[str, int]]:
-        """The gains that were told of changes made active after `since`: by database their number by state. A change
-        that is no longer active says nothing: its gain is `unknown`.
+        """The reported gains of changes made active after `since`: by database their number by state. A change
+        that is no longer active counts as `unknown`.
         """
         c = self.table.c
         state = case((c.state.in_((State.APPLIED, State.CONFIRMED)), c.gain), else_="unknown")
@@ -142,6 +154,16 @@ class Recommendations(Repository[Recommendation]):
         for database, gain, count in self._db.execute(asked):
             found.setdefault(database, {})[gain] = int(count)
         return found
+
+    def latest_gains(self, database_ids: Sequence[str]) -> dict[str, Judged]:
+        """The newest active change of each database of which a gain was reported, by its judgement."""
+        c = self.table.c
+        active = (c.database_id.in_(database_ids), c.gain.is_not(None), c.state.in_((State.APPLIED, State.CONFIRMED)))
+        place = func.row_number().over(partition_by=c.database_id, order_by=c.applied_at.desc()).label("place")
+        ranked = select(c.id, place).where(*active).subquery()
+        newest = select(ranked.c.id).where(ranked.c.place == 1)
+        rows = self._db.execute(select(c.database_id, c.judgement).where(c.id.in_(newest)))
+        return {database: Judged.from_dict(judgement) for database, judgement in rows}
 
     @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:

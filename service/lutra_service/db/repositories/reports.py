@@ -97,6 +97,18 @@ class Reports(Repository[StoredReport]):
             statement = statement.where(c.id < after)
         return self._many(statement.order_by(c.id.desc()).limit(limit))
 
+    def moments(self, database_id: str, since: datetime, until: datetime) -> list[tuple[int, datetime]]:
+        """The ids and starts of the windows between both, oldest first; without failures and merged windows."""
+        c = self.table.c
+        whole = (c.window_start >= since, c.window_end > since, c.window_end <= until, c.windows == 1)
+        asked = select(c.id, c.window_start).where(c.database_id == database_id, c.failure.is_(None), *whole)
+        return [(id_, start) for id_, start in self._db.execute(asked.order_by(c.window_start))]
+
+    def of_ids(self, ids: Sequence[int]) -> list[StoredReport]:
+        """By their start, oldest first."""
+        c = self.table.c
+        return self._many(select(self.table).where(c.id.in_(ids)).order_by(c.window_start))
+
     def latest_metrics(self, database_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """The metrics of the newest window of each database that has one, by id."""
         c, d = self.table.c, DatabaseRow.__table__.c

@@ -96,14 +96,14 @@ class Delivery:
 
 
 Gain = Literal["told", "holds", "decayed", "unknown"]
-"""A gain that was told, before it is judged again and after that."""
+"""A reported gain, before it is judged again and after that."""
 
 
 @dataclass(frozen=True)
 class Measurement:
     """The readings by metric, or the bound of a window that was `ended_early`; and the effect at comparable load.
 
-    `gain` is the state of a gain that was told. It is judged again at `look_at`, against the windows in `kept`.
+    `gain` is the state of a reported gain. It is judged again at `look_at`, against the windows in `kept`.
     """
 
     measured: Document | None = None

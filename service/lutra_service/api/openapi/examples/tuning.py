@@ -176,7 +176,18 @@ comparison: Example = {
     "rate_high": 1420.0,
     "sentence": "p99_ms 18 % lower, better (90 % interval: 25 % lower to 10 % lower), by 12 windows against 60 before",
 }
-judgement: Example = {**comparison, "follows": "", "together": None}
+ratio: Example = {"ratio": 0.84, "low": 0.8, "high": 0.88}
+look: Example = {
+    "at": "2026-07-14T09:10:00Z",
+    "hours": 24.0,
+    "state": "holds",
+    "because": "",
+    "sentence": "holds: p99_ms 2 % higher than just after the change (90 % interval: 2 % lower to 7 % higher), "
+    "16 % lower than before it (90 % interval: 20 % lower to 12 % lower)",
+    "held": ratio,
+    "since": {"ratio": 1.02, "low": 0.98, "high": 1.07},
+}
+judgement: Example = {**comparison, "follows": "", "together": None, "lasting": [look]}
 leans_on: Example = {
     "workloads": [{"workload": "wl_0d9k3v8m2q7r1t5w4x6z8b", "name": "last year's shop", "weight": 0.62}],
     "without": {"work_mem": 6144},

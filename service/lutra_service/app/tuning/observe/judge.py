@@ -12,11 +12,12 @@ from lutra_models.metrics import P99, Objective
 
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.databases.loaded import loaded
+from lutra_service.app.tuning.observe import lasting
 from lutra_service.app.tuning.observe.verdicts import changes_of
 from lutra_service.app.tuning.steps.facts import WindowSeen
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.judged import Judged
-from lutra_service.db.schema.recommendation import Measurement, Recommendation, net_changes
+from lutra_service.db.schema.recommendation import Recommendation, net_changes
 from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork
 
@@ -51,7 +52,9 @@ def look_again(unit: UnitOfWork, seen: WindowSeen) -> None:
     told = Judged(found, sentence(found), _follows(unit, row, found), both)
     if told.is_loss:
         told = replace(told, lost_at=(known and known.lost_at) or unit.now)
-    unit.recommendations.change(row.id, measurement=replace(row.measurement or Measurement(), judgement=told))
+    if known is not None:
+        told = replace(told, lasting=known.lasting)
+    unit.recommendations.change(row.id, measurement=lasting.begun(database, row, told))
 
 
 def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:
