@@ -145,9 +145,7 @@ def _session(found: Session, names: Mapping[str, str]) -> Document:
 def _silent(span: load.Span, databases: Iterable[Database], weeks: Mapping[str, load.Week]) -> list[Document]:
     """The databases without windows in some hours, or without a report now: the longest silence first."""
     found = [(load.missed(weeks.get(d.id), span, d.created_at), d) for d in databases]
-    away = [
-        {"database": d.name, "hours": hours, "last_report_at": d.last_report_at}
-        for hours, d in found
-        if hours or d.last_report_at is None or d.last_report_at < span.until - SILENT
-    ]
-    return sorted(away, key=lambda each: (-each["hours"], each["database"]))[:LISTED]
+    late = span.until - SILENT
+    away = [(n, d) for n, d in found if n or d.last_report_at is None or d.last_report_at < late]
+    away.sort(key=lambda each: (-each[0], each[1].name))
+    return [{"database": d.name, "hours": n, "last_report_at": d.last_report_at} for n, d in away[:LISTED]]
