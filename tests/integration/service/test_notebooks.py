@@ -220,16 +220,9 @@ def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet
 @pytest.mark.thorough
 def test_a_fleet_of_two_hundred_databases_is_drawn(tmp_path: Path) -> None:
     with Served(tmp_path, LUTRA_SWEEP_S="0.2", **UNHURRIED) as served:
-        fleet = a_fleet(served)
-        grow(fleet, times=40)
+        grow(a_fleet(served), times=40)
         with a_kernel(served, "models") as kernel:
             found = {
                 name: run(name, kernel) for name in ("00_my_session", "01_workloads", "02_settings", "03_forecasts")
             }
-            for version in (fleet.champion, fleet.absurd, fleet.better):
-                served.api.take("POST", f"/v1/models/{version}/score")
-                until_done(lambda v=version: served.api.take("GET", f"/v1/models/{v}")["scorecard"], bool)  # type: ignore[misc]
-            told = run("05_promote", kernel)
-    assert [each.charts for each in found.values()] == [3, 3, 6, 6]
-    assert told.charts == 1
-    assert "of 40 sessions)" in told.holding("still being scored")
+    assert [told.charts for told in found.values()] == [3, 3, 6, 6]

@@ -126,7 +126,7 @@ def test_intervals_narrow_where_readings_are_foreseen_and_widen_where_they_are_n
     fixed = replace(Options().calibration, own_readings=1e6)
     gp = learn(history(30), ()).wary
     close, off = gp.z[: gp.read], gp.z[: gp.read] + 2.0 * np.resize([1.0, -1.0], gp.read)
-    narrow, wide = (own_scale(gp, foreseen, Options().calibration) for foreseen in (close, off))
+    narrow, wide = (own_scale(gp, predicted, Options().calibration) for predicted in (close, off))
     assert narrow < 1.0 < wide
     assert own_scale(gp, off, fixed) < 1.01
     halves = [own_scale(replace(gp, spread=gp.spread.scaled(f)), off, Options().calibration) for f in (1.0, 2.0)]

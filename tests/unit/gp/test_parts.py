@@ -142,7 +142,7 @@ def test_intervals_are_wider_on_the_bad_side_and_more_so_after_failures() -> Non
     failed = Observation.failed(DEFAULT.replace({"shared_buffers": 4_000_000}), "did_not_start")
     after = History(SPACE, past.objective, observations=[*past.observations, *[failed] * 5])
     gp = learn(past, ()).wary
-    shaky = calibrated(gp, after, good=1.0, searched=True, foreseen=gp.left_out()[0]).spread
+    shaky = calibrated(gp, after, good=1.0, searched=True, predicted=gp.left_out()[0]).spread
     assert shaky.worse > shaky.better
     assert shaky.worse > gp.spread.worse
 

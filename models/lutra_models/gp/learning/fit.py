@@ -139,10 +139,10 @@ class _Fitter:
     def calibrated(self, metric: str, group: Grouped, fitted: _Fitted, belief: Belief) -> GaussianProcess:
         """The posterior with the spread of its readings corrected."""
         history, searched = self.history, metric == self.history.objective.metric
-        foreseen = self._foreseen(metric, group, fitted, belief)
-        return calibrated(fitted.gp, history, direction(history, metric), searched, foreseen, self.options.calibration)
+        predicted = self._predicted(metric, group, fitted, belief)
+        return calibrated(fitted.gp, history, direction(history, metric), searched, predicted, self.options.calibration)
 
-    def _foreseen(self, metric: str, group: Grouped, fitted: _Fitted, belief: Belief) -> Array:
+    def _predicted(self, metric: str, group: Grouped, fitted: _Fitted, belief: Belief) -> Array:
         """(n,) the mean of each reading's target by a model that was fitted to none of its part of the readings.
 
         A part whose model cannot be fitted is left out with the hyperparameters of all.

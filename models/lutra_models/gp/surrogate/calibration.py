@@ -45,26 +45,26 @@ def calibrated(
     history: History,
     good: float,
     searched: bool,
-    foreseen: Array,
+    predicted: Array,
     options: Calibration = DEFAULT.calibration,
 ) -> GaussianProcess:
     """The posterior with the spread of its readings corrected; `good` is +1 if larger is better, else -1.
 
-    `searched`: the readings are the objective's, of which the search has found the best so far. `foreseen` (n,) is each
-    reading's target as models expect it that were fitted without it.
+    `searched`: the readings are the objective's, of which the search has found the best so far. `predicted` (n,) is the
+    mean of each reading's target by a model that was fitted without it.
     """
     worse, better = stretch(history, options)
     relative = options.headroom + options.early_headroom / gp.read**1.5
     headroom = relative / gp.transform.scale if searched and gp.transform.log else math.inf
     usual = replace(gp, spread=Spread(good, worse, better, options.noise, headroom))
     few = 1.0 + options.few_rows * max(0.0, 1.0 / gp.read - 1.0 / options.enough_rows)
-    return replace(gp, spread=usual.spread.scaled(few * own_scale(usual, foreseen, options)))
+    return replace(gp, spread=usual.spread.scaled(few * own_scale(usual, predicted, options)))
 
 
-def own_scale(gp: GaussianProcess, foreseen: Array, options: Calibration = DEFAULT.calibration) -> float:
-    """The factor by which the errors of what was `foreseen` (n,) multiply the posterior's corrected deviations."""
+def own_scale(gp: GaussianProcess, predicted: Array, options: Calibration = DEFAULT.calibration) -> float:
+    """The factor by which the errors of what was `predicted` (n,) multiply the posterior's corrected deviations."""
     n = gp.read
-    errors = _off(gp, foreseen, gp.left_out()[1])
+    errors = _off(gp, predicted, gp.left_out()[1])
     widths = np.quantile(errors, min(1.0, LEVEL * (1.0 + 1.0 / n))) / _deviations(LEVEL)
     return float(np.sqrt((options.own_readings + n * widths**2) / (options.own_readings + n)))
 
