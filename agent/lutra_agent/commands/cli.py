@@ -17,6 +17,7 @@ from lutra_models.symptoms.listed import FAIL_ON, NOT_JUDGED, fail_on
 from lutra_models.verification import ROUNDS
 
 from lutra_agent import __version__
+from lutra_agent.commands import LOG
 
 if TYPE_CHECKING:
     from lutra_agent.config.types import Config
@@ -307,7 +308,6 @@ def dialling(config_file: Path, quiet: bool = False) -> Config:
 def configured(config_file: Path, quiet: bool = False) -> Config:
     from lutra_models.log_file import LogHandler
 
-    from lutra_agent.commands.add.folder import LOG
     from lutra_agent.commands.agent_file import load
 
     handler, shown_ = LogHandler(config_file.parent / LOG), Shown()

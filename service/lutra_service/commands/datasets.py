@@ -131,7 +131,7 @@ def import_() -> None:
     `lutra import SOURCE …` reads a file; its options are those of `lutra import file --help`.
 
     \b
-    lutra import runs.csv --name shop --metric qps --goal maximize --mapping mapping.toml
+    lutra import file runs.csv --name shop --metric qps --goal maximize --mapping mapping.toml
     lutra import public
     """
 
@@ -170,9 +170,6 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
     SOURCE is the output of `lutra export`, a table whose columns are settings and metrics (CSV, JSON lines, Parquet),
     an OpenBox history, or a folder with OtterTune's knobs, metrics and summary files. Nothing of a broken file is
     stored.
-
-    \b
-    lutra import file runs.csv --name shop --metric qps --goal maximize --mapping mapping.toml
     """
     from lutra_models.errors import LutraError, printable
 

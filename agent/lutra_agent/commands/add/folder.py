@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lutra_agent.commands import LOG
 from lutra_agent.errors import ConfigError
 from lutra_agent.files.atomic import make_folder, read_json, write_atomically, write_json
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-LOG = "agent.log"
 
 
 @dataclass(frozen=True)
