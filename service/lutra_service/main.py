@@ -18,7 +18,7 @@ from lutra_service.app.databases import findings
 from lutra_service.app.jobs import workload_jobs
 from lutra_service.app.jobs.executor import Chore, Compute
 from lutra_service.app.reports.writer import ReportWriter
-from lutra_service.app.retention.thread import RetentionThread
+from lutra_service.app.retention.policy import RetentionThread
 from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.app.tuning.result import expiry
 from lutra_service.common.settings import Settings

@@ -24,10 +24,9 @@ from lutra_service.db.repositories.jobs import Jobs
 from lutra_service.db.repositories.ledger import Ledger
 from lutra_service.db.repositories.models import ModelJobs, Models
 from lutra_service.db.repositories.observations import Observations
-from lutra_service.db.repositories.recommendations import Recommendations
+from lutra_service.db.repositories.recommendations import Recommendations, Requests, Snapshots
 from lutra_service.db.repositories.registry import Answers, Databases, Tokens
 from lutra_service.db.repositories.reports import Reports
-from lutra_service.db.repositories.requests import Requests, Snapshots
 from lutra_service.db.repositories.retention import RetentionRepository
 from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.repositories.workloads import Workloads
