@@ -20,7 +20,7 @@ from lutra_service.app.jobs.executor import Chore, Compute
 from lutra_service.app.notices.courier import CourierThread
 from lutra_service.app.notices.silence import EVERY_S, Silence
 from lutra_service.app.reports.writer import ReportWriter
-from lutra_service.app.retention.thread import RetentionThread
+from lutra_service.app.retention.policy import RetentionThread
 from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.app.tuning.observe import lasting
 from lutra_service.app.tuning.result import expiry

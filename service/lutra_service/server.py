@@ -16,8 +16,7 @@ from fastapi import FastAPI
 
 from lutra_service.common import logs
 from lutra_service.common.settings import Settings, misspelled
-from lutra_service.edge.connections import Connections
-from lutra_service.edge.protocol import BoundedProtocol, Deadlines
+from lutra_service.edge.protocol import BoundedProtocol, Connections, Deadlines
 
 log = logging.getLogger(__name__)
 ACCEPTED_AT_ONCE = 32

@@ -39,9 +39,7 @@ ALLOWED = {
         f"service/lutra_service/api/openapi/examples/{name}.py": ("postgresql", *words)
         for name, words in {
             "__init__": ("max_connections", "work_mem"),
-            "agents": ("work_mem",),
             "databases": ("max_connections", "work_mem"),
-            "memory": ("work_mem",),
             "tuning": ("ALTER SYSTEM", "max_connections", "work_mem"),
         }.items()
     },  # what an example shows

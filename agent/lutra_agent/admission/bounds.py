@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lutra_models.guardrails import GuardName
 from lutra_models.history import Mode
@@ -11,8 +11,40 @@ from lutra_models.maintenance import MaintenanceWindow, closed
 from lutra_models.server import MemoryCount
 from lutra_models.wire import Directive
 
-from lutra_agent.admission.pace import Pace
 from lutra_agent.config.types import CONFIRM_S
+from lutra_agent.errors import Deferred
+from lutra_agent.state.store import State
+
+PACE = "pace"
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The maximum within any hour. Undos by the agent itself are not counted and never wait."""
+
+    changes: int = 60
+    restarts: int = 6
+
+
+def require_pace(pace: Pace, state: State, restart: bool, now: datetime) -> None:
+    """Raises Deferred if one more change, or one more restart, would be too many."""
+    made = _within_the_hour(state, now)
+    restarts = [at for at, restarted in made if restarted]
+    if len(made) >= pace.changes:
+        raise Deferred(f"{len(made)} changes within an hour, the maximum of agent.changes_per_hour: this change waits")
+    if restart and len(restarts) >= pace.restarts:
+        raise Deferred(f"{len(restarts)} restarts within an hour, the maximum of restart.per_hour: this change waits")
+
+
+def record_change(state: State, restart: bool, now: datetime) -> None:
+    made = [*_within_the_hour(state, now), (now, restart)]
+    state.save(PACE, [[at.isoformat(), restarted] for at, restarted in made])
+
+
+def _within_the_hour(state: State, now: datetime) -> list[tuple[datetime, bool]]:
+    kept = [(datetime.fromisoformat(at), bool(restarted)) for at, restarted in state.load(PACE) or ()]
+    return [(at, restarted) for at, restarted in kept if now - HOUR < at <= now]
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ from lutra_agent.admission.past_configurations import (
     values_of,
 )
 from lutra_agent.control.server import ServerControl
-from lutra_agent.engines.common.source import SettingSource
-from lutra_agent.engines.common.sources import by_source, lacks_copy, permissions
+from lutra_agent.engines.common.source import SettingSource, by_source, lacks_copy, permissions
 from lutra_agent.errors import ApplyRefused, Deferred
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS
 

@@ -11,8 +11,7 @@ from lutra_models.server import SERVER, Server
 
 from lutra_agent.admission.preconditions import Plan
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.source import SettingSource
-from lutra_agent.engines.common.sources import by_source
+from lutra_agent.engines.common.source import SettingSource, by_source
 from lutra_agent.state.snapshot import (
     BASELINE,
     Snapshot,

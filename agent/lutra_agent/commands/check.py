@@ -17,9 +17,8 @@ from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import Config, DatabaseConfig, PrometheusConfig, RestartConfig
 from lutra_agent.drivers import build, build_loads
-from lutra_agent.engines.common.source import Permissions
-from lutra_agent.engines.common.sources import by_source, lacks_copy
-from lutra_agent.engines.common.sources import permissions as permissions_of
+from lutra_agent.engines.common.source import Permissions, by_source, lacks_copy
+from lutra_agent.engines.common.source import permissions as permissions_of
 from lutra_agent.engines.common.telemetry import Telemetry, Visible
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.metrics.prometheus import Prometheus

@@ -258,8 +258,7 @@ def tune(
 
     If an agent is already running with the same file, that agent does the work and this command watches.
     """
-    from lutra_agent.commands.tune import run_session
-    from lutra_agent.commands.tune_session import SessionRequest, limit, weight
+    from lutra_agent.commands.tune import SessionRequest, limit, run_session, weight
 
     config = dialling(config_file, quiet=True)
     kept, under = _parsed("--limit", limit, limits), dict(_parsed("--load", weight, loads))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lutra_models import extensions
 
 from lutra_agent.engines.common.address import Addresses
-from lutra_agent.engines.common.family import Family
+from lutra_agent.engines.common.engine import Family
 from lutra_agent.engines.mysql.family import MARIADB, MYSQL
 from lutra_agent.engines.postgresql.family import POSTGRESQL
 from lutra_agent.engines.redis.family import PIKA, REDIS, VALKEY

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 from lutra_agent.files.atomic import make_folder, remove_unfinished
 from lutra_agent.linux import allocators, kernel, lasting, requests, units
-from lutra_agent.linux.allocators import Preload
+from lutra_agent.linux.allocators import Memory, Preload
 from lutra_agent.linux.disks import with_id
 from lutra_agent.linux.kernel import ALLOCATOR, RATIOS, REQUESTS, SCHEDULER, SYSTEM, Kernel, KernelSetting, Refused
-from lutra_agent.linux.memory import Memory
 from lutra_agent.linux.places import Places
 from lutra_agent.linux.requests import Request
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from lutra_models.server import Host, Server
 
-from lutra_agent.admission.bounds import Bounds
-from lutra_agent.admission.pace import Pace
+from lutra_agent.admission.bounds import Bounds, Pace
 from lutra_agent.changes.executor import DirectiveExecutor
 from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.clock import Clock

@@ -246,10 +246,10 @@ def scored(store: Store, settings: Settings, model_id: str, say: Callable[[str],
 
     Its steps run in a separate worker, in addition to a service's.
     """
-    from lutra_service.app.jobs import model_jobs, past_sessions
+    from lutra_service.app.jobs import model_jobs
     from lutra_service.app.jobs.executor import Compute
 
-    job = store.write(lambda unit: past_sessions.start(unit, model_id))
+    job = store.write(lambda unit: model_jobs.start(unit, model_id))
     id_ = job.id
     compute = Compute(store, settings, pools=[model_jobs.POOL], only=id_)
     compute.start()

@@ -26,10 +26,9 @@ from lutra_service.db.repositories.load_hours import LoadHours
 from lutra_service.db.repositories.models import ModelJobs, Models
 from lutra_service.db.repositories.notices import Deliveries, Receivers
 from lutra_service.db.repositories.observations import Observations
-from lutra_service.db.repositories.recommendations import Recommendations
+from lutra_service.db.repositories.recommendations import Recommendations, Requests, Snapshots
 from lutra_service.db.repositories.registry import Answers, Databases, Tokens
 from lutra_service.db.repositories.reports import Reports
-from lutra_service.db.repositories.requests import Requests, Snapshots
 from lutra_service.db.repositories.retention import RetentionRepository
 from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.repositories.workloads import Workloads

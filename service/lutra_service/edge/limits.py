@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from lutra_service.edge.refusals import Busy, TooManyRequests
+from lutra_models.errors import LutraError
 
 BURST_S = 10.0
 """The seconds of its rate that a bucket holds."""
@@ -67,3 +67,41 @@ class Places:
             self._held[key] -= 1
             if not self._held[key]:
                 del self._held[key]
+
+
+class TooLarge(LutraError):
+    code = "too_large"
+
+
+class UnsupportedEncoding(LutraError):
+    code = "unsupported_encoding"
+
+
+class InvalidJson(LutraError):
+    code = "invalid_json"
+
+
+class TooSlow(LutraError):
+    """The body did not arrive in time. The rest of it is not read."""
+
+    code = "too_slow"
+
+
+class Later(LutraError):
+    """The same request can succeed after `retry_after_s` whole seconds."""
+
+    def __init__(self, message: str, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class TooManyRequests(Later):
+    """This client's own share is used up."""
+
+    code = "too_many_requests"
+
+
+class Busy(Later):
+    """The share of all clients together is used up."""
+
+    code = "busy"

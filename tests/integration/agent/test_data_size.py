@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.clock import SystemClock
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.postgresql.telemetry import data_size
+from lutra_agent.engines.postgresql.telemetry import telemetry
 from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 
@@ -62,7 +62,7 @@ def test_a_look_that_takes_too_long_is_none_and_leaves_no_limit_behind(
     with scratch("postgresql") as server, opened(server, tmp_path) as engine:
         known = told(engine, 0.0)
         assert told(engine, 599.0) == known
-        monkeypatch.setattr(data_size, "SIZES", "SELECT 1.0 FROM pg_sleep(20)")
+        monkeypatch.setattr(telemetry, "SIZES", "SELECT 1.0 FROM pg_sleep(20)")
         assert "data" not in engine.telemetry.sample(START, 700.0).readings
         monkeypatch.undo()
         assert "data" not in engine.telemetry.sample(START, 1400.0).readings

@@ -6,8 +6,8 @@ import os
 import signal
 
 import pytest
-from lutra_lab.servers import daemon
-from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers import controlled
+from lutra_lab.servers.controlled import Daemon
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.ports import accepts
 
@@ -33,7 +33,7 @@ def test_a_restart_kills_a_server_that_does_not_shut_down(
 ) -> None:
     stop = Daemon.stop
     monkeypatch.setattr(Daemon, "stop", lambda self, _: stop(self, patience_s=1.0))
-    monkeypatch.setattr(daemon, "PATIENCE_S", PATIENCE_S)
+    monkeypatch.setattr(controlled, "PATIENCE_S", PATIENCE_S)
     before = own_mysqld.pid
     assert before is not None
     own_mysqld.sql("CREATE TABLE t (a INT PRIMARY KEY)")

@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.admission.bounds import Bounds
-from lutra_agent.admission.pace import Pace
+from lutra_agent.admission.bounds import Bounds, Pace
 from lutra_agent.changes.executor import DirectiveExecutor
 from lutra_agent.state.change_events import Confirmed, WatchEnded, WindowPassed
 from lutra_agent.state.change_record import Changes

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from lutra_agent.engines.common.source import Activation, Backing, Permissions, Scope
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
-from lutra_models.catalog import Change, files, rows
-from lutra_models.catalog.statements import Renderer, Step, renderers
+from lutra_models.catalog import Change, files, rows, statements
+from lutra_models.catalog.statements import Renderer, Step
 from lutra_models.errors import ApplyCode
 from lutra_models.server import ServerSetting
 
@@ -40,7 +40,7 @@ def described() -> Iterator[None]:
     """Its catalogue is among those that the engine of the server in memory may have."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(files, "CATALOGUES", (*files.CATALOGUES, CATALOGUE))
-        patched.setattr(renderers, "RENDERERS", (*renderers.RENDERERS, RENDERER))
+        patched.setattr(statements, "RENDERERS", (*statements.RENDERERS, RENDERER))
         rows.of_engine.cache_clear()
         yield
     rows.of_engine.cache_clear()

@@ -13,7 +13,7 @@ from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.peer import Peer
 from lutra_agent.engines.common.place import Place
-from lutra_agent.engines.redis.health import RedisHealth
+from lutra_agent.engines.redis.engine import RedisHealth
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.engines.redis.server.session import PRODUCTS, Info, Session
 from lutra_agent.engines.redis.sources import conf

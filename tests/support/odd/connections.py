@@ -19,14 +19,14 @@ from lutra_agent.engines.mysql.server.session import Session as MysqlSession
 from lutra_agent.engines.mysql.sources.mariadb import IncludeFile
 from lutra_agent.engines.mysql.sources.mysql import Persisted
 from lutra_agent.engines.mysql.telemetry.figures import MariadbFigures, MysqlFigures
-from lutra_agent.engines.postgresql.health import PostgresHealth
+from lutra_agent.engines.postgresql.engine import PostgresHealth
 from lutra_agent.engines.postgresql.server.connect import ANSWER_S
 from lutra_agent.engines.postgresql.server.connect import Connection as PostgresConnection
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.server.session import Session as PostgresSession
 from lutra_agent.engines.postgresql.source import PostgresSource
 from lutra_agent.engines.postgresql.telemetry.telemetry import PostgresTelemetry
-from lutra_agent.engines.redis.health import RedisHealth
+from lutra_agent.engines.redis.engine import RedisHealth
 from lutra_agent.engines.redis.server.connect import Connection as RedisConnection
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.engines.redis.server.session import PRODUCTS

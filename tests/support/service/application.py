@@ -12,7 +12,7 @@ from unittest.mock import patch
 from fastapi import FastAPI
 from lutra_service import main
 from lutra_service.app.jobs.executor import Chore
-from lutra_service.app.retention.thread import RetentionThread
+from lutra_service.app.retention.policy import RetentionThread
 from lutra_service.common.settings import Settings
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine

@@ -15,7 +15,7 @@ import httpx
 from lutra_service.api.http.notifier import Notifier
 from lutra_service.app.access.tokens import create_token
 from lutra_service.common.settings import Settings
-from lutra_service.edge.connections import Connections
+from lutra_service.edge.protocol import Connections
 from lutra_service.server import Server, configured
 
 from tests.support.service.application import application, migrated

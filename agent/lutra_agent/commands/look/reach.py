@@ -13,8 +13,7 @@ from lutra_models.errors import NotFound
 from lutra_agent.config.section import read
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.common.address import Addresses, Table, without_password
-from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.family import Family
+from lutra_agent.engines.common.engine import Engine, Family
 from lutra_agent.engines.families import family, named_by
 from lutra_agent.errors import (
     CollectionFailed,

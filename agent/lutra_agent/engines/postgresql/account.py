@@ -8,8 +8,7 @@ from psycopg import sql
 
 from lutra_agent.engines.common.account import AccountPlan, free_name
 from lutra_agent.engines.postgresql.permissions import PARAMETER_GRANTS_SINCE, remedies
-from lutra_agent.engines.postgresql.server.connect import Connection, quoted
-from lutra_agent.engines.postgresql.server.rights import monitor
+from lutra_agent.engines.postgresql.server.connect import Connection, grant_monitor, quoted
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.errors import CollectionFailed
 
@@ -58,7 +57,7 @@ class PostgresAccounts:
     def _make(self, name: str, settings: Sequence[str], password: str, extension: bool) -> Iterator[str]:
         verifier = sql.Literal(self._connection.verifier(name, password)).as_string(None)
         yield f"CREATE ROLE {quoted(name)} LOGIN PASSWORD {verifier};"
-        yield monitor(name)
+        yield grant_monitor(name)
         (version,) = self._connection.row("SELECT current_setting('server_version_num')::int / 10000")
         if int(version) >= PARAMETER_GRANTS_SINCE:
             yield from remedies(name, settings, frozenset(), may_reload=False)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lutra_agent.engines.common.source import Permissions
-from lutra_agent.engines.postgresql.server.connect import Connection, quoted
-from lutra_agent.engines.postgresql.server.rights import monitor
+from lutra_agent.engines.postgresql.server.connect import Connection, grant_monitor, quoted
 from lutra_agent.engines.postgresql.settings import tells
 
 PARAMETER_GRANTS_SINCE = 15
@@ -39,7 +38,7 @@ def read_permissions(connection: Connection, major: int, names: Sequence[str], f
     changeable = frozenset(row[0] for row in granted)
     missing = remedies(account, names, changeable, may_reload)
     if not tells(connection, file):
-        return Permissions(frozenset(), may_reload, (monitor(account), *missing))
+        return Permissions(frozenset(), may_reload, (grant_monitor(account), *missing))
     return Permissions(changeable, may_reload, missing)
 
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from lutra_agent.engines.common.account import Accounts
 from lutra_agent.engines.common.address import Addresses, Table, parsed, system_authorities
-from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.family import Family, needs_extra
+from lutra_agent.engines.common.engine import Engine, Family, needs_extra
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import ConfigError
 

@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from lutra_service.common.actor import current_actor
 from lutra_service.common.telemetry import WAITERS
-from lutra_service.edge.refusals import TooManyRequests
+from lutra_service.edge.limits import TooManyRequests
 
 T = TypeVar("T")
 _SECONDS = re.compile(r"[0-9]{1,9}")  # isdigit() would take ² as well

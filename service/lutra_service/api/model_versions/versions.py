@@ -14,7 +14,7 @@ from lutra_service.api.http.deps import IdempotencyDep, MakesCandidates, Page, P
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.model_versions import schemas
 from lutra_service.api.model_versions.schemas import BesideChampionAnswer, ModelAnswer, ModelDetailAnswer, ScoringAnswer
-from lutra_service.app.jobs import past_sessions
+from lutra_service.app.jobs import model_jobs
 from lutra_service.app.model_versions import comparison, serving, versions
 from lutra_service.app.model_versions.comparison import Suite, suite_of
 from lutra_service.common.documents import Document
@@ -90,7 +90,7 @@ def get_model_options(model: str, stored: StoreDep) -> Response:
 @allow("models", of="service")
 def score_model(model: str, stored: StoreDep) -> schemas.ScoringAnswer:
     """Compute the version's scorecard from past sessions. The model version shows the progress."""
-    return stored.write(lambda unit: scoring(past_sessions.start(unit, model)))
+    return stored.write(lambda unit: scoring(model_jobs.start(unit, model)))
 
 
 @router.put("/v1/models/{model}/shadow")

@@ -7,7 +7,7 @@ from lutra_service.api.recommendations.schemas import RecommendationAnswer
 from lutra_service.app.access import audit
 from lutra_service.app.tuning.admit import change_set
 from lutra_service.app.tuning.deliver import directives, withdrawal
-from lutra_service.app.tuning.propose import provenance
+from lutra_service.app.tuning.propose import answers
 from lutra_service.app.tuning.propose.what_if import ForLoad, NotKnown, WhatIf
 from lutra_service.app.tuning.record import trial_record
 from lutra_service.common import serialize
@@ -29,7 +29,7 @@ def shown(unit: UnitOfWork, record: Recommendation) -> RecommendationAnswer:
             "state": record.state,
             **_asked(record.request),
             **proposed(record.proposal),
-            "leans_on": provenance.leans_on(unit, record),
+            "leans_on": answers.leans_on(unit, record),
             "warnings": _warnings(record),
             **_decided(unit, record.decision),
             **_delivered(record.delivery),

@@ -12,8 +12,8 @@ from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.workloads.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer, WorkloadHistoryAnswer
 from lutra_service.app.model_versions import serving
 from lutra_service.app.observations.selection import require_engine
+from lutra_service.app.workloads.choose import nearest
 from lutra_service.app.workloads.lessons import shown
-from lutra_service.app.workloads.similar import nearest
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Workload
 from lutra_service.db.store import UnitOfWork

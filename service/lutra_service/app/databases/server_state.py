@@ -12,8 +12,8 @@ from lutra_models.judgement import busy_among
 from lutra_models.knobs import Domain, Value
 from lutra_models.server import ServerSetting
 
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.app.databases.loaded import loaded
-from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork

@@ -14,7 +14,7 @@ from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
 from lutra_models.symptoms import listed as listing
 from lutra_models.symptoms.listed import Acceptance, Episode
 
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.db.schema.recommendation import net_changes
 from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork

@@ -17,8 +17,7 @@ from functools import partial
 from lutra_models.errors import LutraError
 
 from lutra_service.app.jobs import model_jobs, recommendation_jobs, workload_jobs
-from lutra_service.app.jobs.kinds import JobKind, Pool, Task
-from lutra_service.app.jobs.leases import Leases
+from lutra_service.app.jobs.kinds import JobKind, Leases, Pool, Task
 from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS

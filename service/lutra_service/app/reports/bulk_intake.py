@@ -27,7 +27,7 @@ from lutra_service.common.limits import REPORT_BYTES
 from lutra_service.db.repositories.bulk import Kept, Key
 from lutra_service.db.repositories.ledger import size
 from lutra_service.db.schema.records import Database
-from lutra_service.db.schema.written import Written, dumps
+from lutra_service.db.schema.storable import Written, dumps
 from lutra_service.db.store import UnitOfWork
 
 MOST_BYTES = REPORT_BYTES // 2

@@ -16,7 +16,7 @@ from lutra_models.server import Server, ServerSetting
 from lutra_models.wire import Report
 
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.written import Written
+from lutra_service.db.schema.storable import Written
 
 KEPT_BYTES = 64 << 20
 

@@ -7,6 +7,9 @@ newest. `RULES` names all of it: a table that grows has its line there.
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +20,18 @@ from lutra_models.knobs import Configuration
 
 from lutra_service.app.access.audit import KEPT as AUDIT_KEPT
 from lutra_service.common import limits
+from lutra_service.common.settings import Settings
 from lutra_service.db.repositories.retention import BATCH, Group
 from lutra_service.db.schema.records import StoredReport
-from lutra_service.db.store import UnitOfWork, Work
+from lutra_service.db.store import Store, StoreAway, UnitOfWork, Work
+
+log = logging.getLogger(__name__)
+
+SHARE = 0.1
+"""The largest share of the time for which pruning uses the store: ten thousand databases take ten thousand queries, and
+agents report meanwhile.
+"""
+THREAD_T = TypeVar("THREAD_T")
 
 T = TypeVar("T")
 
@@ -193,3 +205,60 @@ def _mean(name: str, reports: Sequence[StoredReport]) -> float:
     told = [(r.metrics[name], r.windows) for r in reports if name in r.metrics]
     weight = sum(windows for _, windows in told)
     return float(sum(value * (windows / weight) for value, windows in told))
+
+
+class Stopped(Exception):
+    """The service stops: what is not pruned yet is pruned when it runs again."""
+
+
+class Unhurried:
+    """A store that rests after each transaction. Raises Stopped once `stopping` is set."""
+
+    def __init__(self, store: Store, stopping: threading.Event) -> None:
+        self._store = store
+        self._stopping = stopping
+
+    def read(self, work: Work[THREAD_T]) -> THREAD_T:
+        return self._rested(self._store.read, work)
+
+    def write(self, work: Work[THREAD_T]) -> THREAD_T:
+        return self._rested(self._store.write, work)
+
+    def _rested(self, run: Callable[[Work[THREAD_T]], THREAD_T], work: Work[THREAD_T]) -> THREAD_T:
+        began = time.monotonic()
+        found = run(work)
+        if self._stopping.wait((time.monotonic() - began) * (1 - SHARE) / SHARE):
+            raise Stopped
+        return found
+
+
+class RetentionThread:
+    """`start` and `stop` once each. Several services may prune one database: a batch has its rows to itself."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._settings = settings
+        self._stopping = threading.Event()
+        self._unhurried = Unhurried(store, self._stopping)
+        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                pruned = prune(self._unhurried, timedelta(days=self._settings.retention_days))
+                if pruned.total:
+                    log.info("%s", pruned)
+            except Stopped:
+                return
+            except StoreAway:
+                pass  # what is old does not get younger
+            except Exception:
+                log.exception("old rows could not be pruned")
+            self._stopping.wait(self._settings.prune_s)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from lutra_models.gp.options import Options
 from lutra_models.gp.transfer.choice import CHOSEN, LOOKED_AT, chosen
+from lutra_models.gp.transfer.index import Likeness
 from lutra_models.gp.transfer.question import Question
 from lutra_models.history import History
+from lutra_models.serial import history_from_dict
 
 from lutra_service.app.workloads.index import IMPORTED, ready
 from lutra_service.db.repositories.workloads import Remembered
-from lutra_service.db.schema.records import Database
+from lutra_service.db.schema.records import Database, Workload
 from lutra_service.db.store import UnitOfWork
 
 TOGETHER = 2 * CHOSEN
@@ -72,3 +74,16 @@ def _sound(unit: UnitOfWork, database: Database, rows: Sequence[Remembered]) -> 
     others = [r.session_id for r in rows if r.database_id not in (None, database.id) and r.session_id is not None]
     measured = unit.workloads.measured(others, PAST_READINGS)
     return [r for r in rows if r.database_id in (None, database.id) or r.session_id in measured]
+
+
+def nearest(unit: UnitOfWork, id_: str, count: int, options: Options) -> list[tuple[Workload, Likeness]]:
+    """The `count` most similar of all with lessons, the most similar first. Raises NotFound.
+
+    The policies for learning from other databases are ignored: this shows the whole fleet.
+    """
+    row = unit.workloads.get(id_)
+    asked = Question.of(history_from_dict(row.history), row.engine)
+    with ready(unit) as index:
+        found = index.ranked(asked, None, count, [id_], options)
+    rows = unit.workloads.some([likeness.id for likeness in found])
+    return [(rows[likeness.id], likeness) for likeness in found if likeness.id in rows]

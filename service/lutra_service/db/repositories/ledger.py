@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
+from lutra_service.db.schema.storable import Written, dumps
 from lutra_service.db.schema.tables import DatabaseRow
-from lutra_service.db.schema.written import Written, dumps
 
 DAY = timedelta(days=1)
 ROW_BYTES = 1000

@@ -12,8 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from lutra_service.db.schema.dialects import URLS
-from lutra_service.db.schema.storable import guard
-from lutra_service.db.schema.written import dumps
+from lutra_service.db.schema.storable import dumps, guard
 
 IMMEDIATE = "lutra_immediate"
 """Execution option of a connection that is going to write: SQLite takes its lock at the start, and so never has to

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lutra_models.errors import LutraError
@@ -50,3 +52,15 @@ def _verify_text(value: str) -> None:
         value.encode()
     except UnicodeEncodeError:
         raise Unstorable(f"{value[:40]!r} contains an incomplete character") from None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A document that was serialised before; it is stored as this text."""
+
+    text: str
+
+
+def dumps(document: Any) -> str:
+    """The form of values in the database's JSON columns."""
+    return document.text if isinstance(document, Written) else json.dumps(document)

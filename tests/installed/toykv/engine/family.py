@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.config.values import OptionalPath
-from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.family import Family
+from lutra_agent.engines.common.engine import Engine, Family
 
 from toykv.engine.client import Client
 from toykv.engine.health import ToykvHealth

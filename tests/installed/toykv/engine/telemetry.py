@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lutra_agent.engines.common.percentile import percentile
-from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
+from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible, percentile
 
 from toykv.engine.client import Client
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lutra_agent.engines.mysql.server.connect import Connection
-from lutra_agent.engines.mysql.server.passwords import Bounded
+from lutra_agent.engines.mysql.server.connect import Bounded, Connection
 from lutra_agent.engines.mysql.sources import changing
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_lab.servers.mysqld import ScratchMysqld

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lutra_agent.commands.tune_session import SessionRequest, figures, weight
+from lutra_agent.commands.tune import SessionRequest, figures, weight
 
 
 def test_how_many_settings_may_change_is_told_only_where_it_was_asked_for() -> None:

@@ -10,7 +10,7 @@ import pytest
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.downtime import Downtime
 from lutra_agent.engines.common.health import Traces, shut_down_by
-from lutra_agent.engines.postgresql.health import PostgresHealth
+from lutra_agent.engines.postgresql.engine import PostgresHealth
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.state.store import State
 

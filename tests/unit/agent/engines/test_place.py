@@ -22,7 +22,7 @@ from lutra_agent.engines.common.place import Place, Told, place_of, sees
 from lutra_agent.engines.mysql.engine import MARIADB, MYSQL
 from lutra_agent.engines.mysql.server.session import Product, Session
 from lutra_agent.engines.postgresql.server import place as postgresql
-from lutra_agent.engines.postgresql.server.rights import monitor
+from lutra_agent.engines.postgresql.server.connect import grant_monitor
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.engines.redis.server.session import PRODUCTS
 from lutra_agent.engines.redis.server.session import Session as RedisSession
@@ -184,7 +184,7 @@ def postgres_folder(folder: Path, port: int = PORT, started_s: int = STARTED_S -
 
 
 def of_postgres(server: Any, folder: Path | None) -> Place:
-    return postgresql.place(server, folder, monitor)
+    return postgresql.place(server, folder, grant_monitor)
 
 
 def test_postgresqls_folder_is_the_one_whose_control_file_says_what_the_server_says(tmp_path: Path) -> None:

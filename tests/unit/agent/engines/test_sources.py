@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.sources import by_source, permissions, source_of
+from lutra_agent.engines.common.source import by_source, permissions, source_of
 from lutra_models.server import ServerSetting
 
 from tests.support.fakes.engine import HOST, FakeEngine

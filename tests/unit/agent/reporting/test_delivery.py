@@ -6,8 +6,18 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.errors import NotAdmitted, ServiceFailed, ServiceRefused, ServiceUnavailable
-from lutra_agent.reporting.conversation import FIRST_S, LONGEST_S, Backoff, Conversation
-from lutra_agent.reporting.delivery import BATCH_REPORTS, HELD_AT_ONCE, HELD_S, PATIENCE_S, TRIES, Delivery
+from lutra_agent.reporting.conversation import (
+    BATCH_REPORTS,
+    FIRST_S,
+    HELD_AT_ONCE,
+    HELD_S,
+    LONGEST_S,
+    PATIENCE_S,
+    TRIES,
+    Backoff,
+    Conversation,
+    Delivery,
+)
 from lutra_agent.reporting.spool import Spool
 from lutra_models.wire import Directive, Receipt
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.admission.pace import Pace
+from lutra_agent.admission.bounds import Pace
 from lutra_agent.errors import Deferred
 from lutra_agent.state.change_record import KEPT
 from lutra_models.guardrails import GUARDS, Guardrail, laid_over, tightened

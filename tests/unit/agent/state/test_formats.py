@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from lutra_agent.admission import pace, past_configurations
+from lutra_agent.admission import bounds, past_configurations
 from lutra_agent.files.saved_file import SavedFile
 from lutra_agent.guardrails.evaluate import WindowReading
 from lutra_agent.state.change_events import (
@@ -95,7 +95,7 @@ def test_the_records_of_changes_keep_their_format(tmp_path: Path) -> None:
 def test_each_other_file_keeps_its_format(tmp_path: Path) -> None:
     state = State(tmp_path)
     store_snapshots(state, BASELINE, {SERVER: BEFORE})
-    pace.record(state, True, NOON)
+    bounds.record_change(state, True, NOON)
     past_configurations.remember(state, {"x": "1"}, lab=False)
     assert {p.name: p.read_text() for p in tmp_path.glob("*.json")} == {
         "baseline.json": KEPT,

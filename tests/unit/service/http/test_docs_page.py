@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 from fastapi.testclient import TestClient
-from lutra_service.api.openapi.docs.page import element, page, text
+from lutra_service.api.openapi.docs import element, page, text
 
 from tests.support.service.application import first_application
 

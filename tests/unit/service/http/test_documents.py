@@ -7,8 +7,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_service.edge.documents import MAX_DEPTH, MAX_KEYS, MAX_MARKS, MAX_TEXT, parse, unpack
-from lutra_service.edge.refusals import InvalidJson, TooLarge
+from lutra_service.edge.bodies import MAX_DEPTH, MAX_KEYS, MAX_MARKS, MAX_TEXT, parse, unpack
+from lutra_service.edge.limits import InvalidJson, TooLarge
 
 
 @given(st.binary(max_size=300))

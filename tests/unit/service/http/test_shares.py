@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from lutra_service.edge.addresses import client_address, counted
-from lutra_service.edge.connections import Connections
-from lutra_service.edge.limits import BURST_S, MAX_KEYS, Places, Rate
-from lutra_service.edge.refusals import Busy, TooManyRequests
+from lutra_service.edge.limits import BURST_S, MAX_KEYS, Busy, Places, Rate, TooManyRequests
+from lutra_service.edge.protocol import Connections
 
 from tests.support.service.hosted import running
 

@@ -16,7 +16,7 @@ from lutra_service.app.errors import Unauthorized
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.common.settings import Settings
-from lutra_service.edge.refusals import Busy, TooManyRequests
+from lutra_service.edge.limits import Busy, TooManyRequests
 from starlette.datastructures import Headers
 
 from tests.support.service.hosted import Service

@@ -16,7 +16,7 @@ from lutra_service.api.http.access import allow, declared
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.databases import registration
 from lutra_service.common.actor import Actor, current_actor
-from lutra_service.edge.documents import MAX_MARKS
+from lutra_service.edge.bodies import MAX_MARKS
 
 from tests.support.service.asgi import Asked, ask
 from tests.support.service.direct import Direct

@@ -10,7 +10,7 @@ import pytest
 from lutra_models.evidence import Evidence
 from lutra_models.knobs import Value
 from lutra_service.app.databases import symptoms
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.app.tuning.record import histories
 from lutra_service.db.store import UnitOfWork
 

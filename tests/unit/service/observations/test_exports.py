@@ -23,8 +23,7 @@ from lutra_service.app.observations.selection import Columns, Observations
 from lutra_service.app.observations.sheet import harmless
 from lutra_service.app.observations.tables import encoded
 from lutra_service.db.schema.records import Observed, Selection
-from lutra_service.edge.limits import Places
-from lutra_service.edge.refusals import Busy, TooManyRequests
+from lutra_service.edge.limits import Busy, Places, TooManyRequests
 
 from tests.support.pytest_plugins.suites import examples
 from tests.support.service.hosted import Agent, Service, running

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lutra_agent.engines.common.percentile import counted, percentile
+from lutra_agent.engines.common.telemetry import counted, percentile
 
 PS_PER_MS = 1e9
 MS_PER_S = 1000.0

@@ -292,3 +292,8 @@ def quoted(name: str) -> str:
 def _tagged(query: str) -> bytes:
     first, _, rest = query.strip().partition(" ")
     return f"{first} {TAG} {rest}".encode()
+
+
+def grant_monitor(account: str) -> str:
+    """The role that lets the account see other accounts' activity, all settings and their sources."""
+    return f"GRANT pg_monitor TO {quoted(account)};"

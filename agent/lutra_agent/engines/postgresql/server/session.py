@@ -10,9 +10,8 @@ from lutra_models.server import Role
 from lutra_agent.engines.common.answers import text, understood
 from lutra_agent.engines.common.health import ServerIdentity
 from lutra_agent.engines.common.place import Place, located
-from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.engines.postgresql.server.connect import Connection, grant_monitor
 from lutra_agent.engines.postgresql.server.place import place
-from lutra_agent.engines.postgresql.server.rights import monitor
 from lutra_agent.errors import CollectionFailed
 
 IDENTITY = (
@@ -52,7 +51,7 @@ class Session:
         role: Role = "standby" if standby else "primary"
         dialled, known = self.connection.generation, self._details
         if known is None or (known[0], known[1].started) != (dialled, str(started)) or known[1].place.unread:
-            where = located(lambda: place(self.connection, self._data_dir(), monitor))
+            where = located(lambda: place(self.connection, self._data_dir(), grant_monitor))
             number, pooled = version(int(number)), self.connection.pooled
             details = Details(number, role, self._identifier(), str(started), where, pooled=pooled)
             known = self._details = dialled, details

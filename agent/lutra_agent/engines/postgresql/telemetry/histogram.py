@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_agent.engines.common.percentile import percentile
+from lutra_agent.engines.common.telemetry import percentile
 from lutra_agent.engines.postgresql.server.connect import APPLICATION, Connection, quoted
 from lutra_agent.errors import CollectionFailed
 

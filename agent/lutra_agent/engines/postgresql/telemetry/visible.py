@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lutra_agent.engines.common.telemetry import Visible
-from lutra_agent.engines.postgresql.server.connect import POOLER, Connection, quoted
-from lutra_agent.engines.postgresql.server.rights import monitor
+from lutra_agent.engines.postgresql.server.connect import POOLER, Connection, grant_monitor, quoted
 from lutra_agent.engines.postgresql.telemetry.ages.distribution import FEWEST
 from lutra_agent.engines.postgresql.telemetry.collect import EVERY
 from lutra_agent.engines.postgresql.telemetry.histogram import HistogramView
@@ -144,4 +143,4 @@ def _monitor(connection: Connection) -> Visible:
     if member:
         return Visible("pg_monitor", True, "other accounts' activity and all settings are readable")
     hidden = "other accounts' activity and the settings file are hidden"
-    return Visible("pg_monitor", False, hidden, monitor(account))
+    return Visible("pg_monitor", False, hidden, grant_monitor(account))

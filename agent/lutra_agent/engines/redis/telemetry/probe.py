@@ -10,8 +10,8 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from lutra_agent.engines.common.percentile import percentile
 from lutra_agent.engines.common.sampling import Sampling
+from lutra_agent.engines.common.telemetry import percentile
 from lutra_agent.engines.redis.server.connect import Connection
 from lutra_agent.engines.redis.server.section import PROBE_KEYS
 

@@ -13,8 +13,7 @@ from typing import Any
 from lutra_models.catalog.rows import version_of
 
 from lutra_agent.engines.common.answers import Attempts, understood
-from lutra_agent.engines.common.percentile import percentile
-from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
+from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible, percentile
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.rights import grant
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session, is_busy, parsed

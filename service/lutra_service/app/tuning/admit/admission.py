@@ -13,7 +13,7 @@ from lutra_models.knobs import Configuration, KnobSpace, Refusal
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.app.tuning.record import trial_record
 from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.records import Session

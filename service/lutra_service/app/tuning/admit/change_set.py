@@ -10,7 +10,7 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
 from lutra_models.symptoms.proposed import said_of
 
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.common.documents import Document
 from lutra_service.common.serialize import change_to_dict
 from lutra_service.db.schema.recommendation import Proposal, Request

@@ -14,8 +14,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import following
 
 from lutra_service.app.access import audit
-from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext, context_of
 from lutra_service.app.errors import Conflict
 from lutra_service.app.tuning.admit import change_set
 from lutra_service.app.tuning.admit.admission import admitted, known_to_run

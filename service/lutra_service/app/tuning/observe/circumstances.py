@@ -11,7 +11,7 @@ from typing import Any
 from lutra_models.evidence import STRENGTH_CHANGED
 from lutra_models.history import same_context
 
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.app.tuning.observe import offered_load
 from lutra_service.common.documents import Document

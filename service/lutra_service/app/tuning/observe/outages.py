@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lutra_models.evidence import harm
 
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.app.databases.symptoms import accepted, seen
 from lutra_service.db.store import UnitOfWork
 

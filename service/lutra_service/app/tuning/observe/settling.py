@@ -10,7 +10,7 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.app.databases.symptoms import MINUTES
 from lutra_service.app.tuning.observe import circumstances, observation_progress, outages
 from lutra_service.common.actor import SERVICE

@@ -8,9 +8,9 @@ from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.app.tuning.admit import change_set
-from lutra_service.app.tuning.propose.predictions import predict
+from lutra_service.app.tuning.propose.what_if import predict
 from lutra_service.common import serialize
 from lutra_service.common.actor import SERVICE
 from lutra_service.db.schema.recommendation import Decision, Proposal, Recommendation, Request

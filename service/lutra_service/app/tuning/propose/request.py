@@ -16,8 +16,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.verification import ORIGINS, FinalistName, contest_to_dict
 
 from lutra_service.app.access import quota
-from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext, context_of
 from lutra_service.app.model_versions.serving import Serving, asked_of, serving
 from lutra_service.app.tuning.admit.admission import admitted
 from lutra_service.app.tuning.deliver.directives import waits_for_window

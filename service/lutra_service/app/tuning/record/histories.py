@@ -13,7 +13,7 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.serial import knob_from_dict
 
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.current_server import ServerContext
 from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.app.tuning.observe import baseline_windows, observation_progress, verdicts
 from lutra_service.app.tuning.record import trial_record

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.engines.mysql.telemetry.collectors.counters import FAILURES
-from lutra_agent.engines.mysql.telemetry.targets import TargetCounters, targets
+from lutra_agent.engines.mysql.telemetry.telemetry import TargetCounters, targets
 
 from tests.support.fakes.mysql import FakeConnection
 

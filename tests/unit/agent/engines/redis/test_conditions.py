@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.engines.redis.health import RedisHealth
+from lutra_agent.engines.redis.engine import RedisHealth
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.engines.redis.server.session import PRODUCTS, Session
