@@ -46,7 +46,7 @@ class Retries:
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or not 0 < self.first_s <= self.longest_s:
-            raise ValueError(f"attempts ≥ 1 and 0 < first_s ≤ longest_s are wanted, got {self}")
+            raise ValueError(f"attempts ≥ 1 and 0 < first_s ≤ longest_s are required, got {self}")
 
     def pause_s(self, attempt: int, asked_s: float | None) -> float:
         """Before the attempt that follows number `attempt`, from 1."""

@@ -68,6 +68,6 @@ def _operation_id(route: APIRoute) -> str:
 
 def _not_allowed(request: Request, _: Exception) -> Response:
     allowed = ", ".join(allowed_methods(request.url.path)) or "GET"
-    answer = problem("method_not_allowed", f"{request.method} is not for this path; it takes {allowed}")
+    answer = problem("method_not_allowed", f"{request.method} is not allowed on this path; allowed: {allowed}")
     answer.headers["Allow"] = allowed
     return answer

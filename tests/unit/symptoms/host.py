@@ -553,7 +553,7 @@ MACHINE = (
         {"host.tcp_segments_again": HOUR * 9},
         {"host.tcp_segments": 900, "host.tcp_segments_again": 90},
         {"host.tcp_segments": HOUR * 5, "host.tcp_segments_again": HOUR * 0.9},
-        says="10 % of all TCP segments were sent again, 50 a second",
+        says="10 % of all TCP segments were retransmitted, 50 a second",
     ),
     on_host(
         "connections_flood",

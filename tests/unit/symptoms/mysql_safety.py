@@ -123,7 +123,7 @@ MYSQL_SAFETY = (
             of(),
             {"caches.prepared_statements": 16_382},
             {"caches.prepared_statements": 16_381},
-            says="max_prepared_stmt_count allows 16,382 in all: every further PREPARE fails",
+            says="max_prepared_stmt_count allows 16,382 in total: every further PREPARE fails",
         )
         for of in BOTH
     ),
@@ -166,7 +166,7 @@ MYSQL_SAFETY = (
             ROWS_LOCKED,
             {"open_transactions.waiting": 6},
             [{"open_transactions.oldest_s": 9}, {"open_transactions.waiting": 3, "sessions.working": 3}],
-            says="8 of 9 sessions at work wait for row locks",
+            says="8 of 9 active sessions wait for row locks",
         )
         for of in BOTH
     ),
@@ -233,7 +233,7 @@ MYSQL_SAFETY = (
         BINLOGS_MYSQL,
         {"server.up_s": 86400 * 31},
         [{"host.disk_free_bytes": 3000 * GB}],
-        says="they are kept longer than the disk has room for",
+        says="the disk has no room for their retention time",
     ),
     Case("binlogs_kept_for_ever", maria(), quiet=[maria(binlog_expire_logs_seconds=86400), maria(log_bin="OFF")]),
     Case(

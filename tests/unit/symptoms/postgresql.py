@@ -364,7 +364,7 @@ POSTGRESQL = (
         {"activity.connections": 82},
         [{"activity.connections": 84, "activity.places": 100}],
         {"max_connections": 150},
-        "Connections that only idle at the end: unknown.",
+        "Idle connections at the end: unknown.",
     ),
     Case(
         "row_locks",
@@ -478,7 +478,8 @@ HARM = (
         "memory_beyond_host",
         pg(memory_gb=16, work_mem="4GB"),
         cures={"work_mem": 56 * 1024, "max_connections": None},
-        says="The settings allow 697 GB of memory, and this server can have 16 GB. The largest part is sorts and",
+        says="The settings allow 697 GB of memory, but only 16 GB are available to this server. The largest "
+        "part is sorts and",
         quiet=[pg(memory_gb=16), pg(memory_gb=16, work_mem="64MB")],
     ),
     Case(

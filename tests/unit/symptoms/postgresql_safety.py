@@ -46,8 +46,8 @@ SAFETY = (
         pg(),
         {"activity.connections": 96, "activity.places": 97, "activity.idle": 90},
         {"activity.connections": 95},
-        says="All 97 connections that ordinary accounts may have are taken: 96 are open in addition to the agent's "
-        "own, with max_connections = 100. Of these only idle: 90. New",
+        says="All 97 connections for ordinary accounts are in use: 96 are open in addition to the agent's own, "
+        "with max_connections = 100. Of these, 90 are idle. New",
     ),
     Case(
         "connection_limit_reached",
@@ -141,7 +141,7 @@ SAFETY = (
         pg("18"),
         {"database.checksum_failures": 3, "database.checksum_failure_s": 7200},
         {"database.checksum_failures": 0},
-        says="Pages whose checksum was wrong when they were read: 3, the last one 2 h ago",
+        says="Pages that were read with a wrong checksum: 3, the last one 2 h ago",
     ),
     Case("failed_flushes_retried", pg(data_sync_retry="on"), quiet=[pg()]),
     Case("triggers_left_out", pg(session_replication_role="replica"), quiet=[pg()]),
@@ -163,7 +163,7 @@ SAFETY = (
         pg(),
         {"collations.outdated": 2, "collations.outdated_databases": 1},
         {"collations.outdated": 0, "collations.outdated_databases": 0},
-        says="Databases concerned: 1 (shop (153.14, now 153.80)); other collations that indexes of the agent's "
+        says="Affected databases: 1 (shop (153.14, now 153.80)); other collations that indexes of the agent's "
         "database use: 2 (de_x (1, now 2)).",
         texts={
             "collations.database_names": "shop (153.14, now 153.80)",
@@ -194,7 +194,7 @@ SAFETY = (
         {**ARCHIVER, "archive.waiting": 64, "archive.oldest_s": 50},
         {"archive.waiting": 31},
         [{"archiver.failing_s": 21}, {"archiver.without_command": 1}],
-        says="Files of the WAL that wait to be archived: 64 (1 GB), the oldest for 50 s.",
+        says="WAL files that wait to be archived: 64 (1 GB), the oldest for 50 s.",
         quiet=[pg()],
     ),
     Case(
@@ -388,7 +388,7 @@ SAFETY = (
         A_STANDBY,
         {"recovery.lag_s": 59},
         [{"recovery.in_recovery": 0}, {"recovery.paused": 1}, {"recovery.behind_bytes": 0}],
-        says="This standby shows the primary's state of 10 min ago: 64 MB of WAL was received and not applied.",
+        says="This standby shows the primary's state of 10 min ago: 64 MB of WAL was received but not applied.",
         quiet=[pg(recovery_min_apply_delay="10min")],
     ),
     Case(

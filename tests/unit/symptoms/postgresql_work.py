@@ -129,7 +129,7 @@ HOUSEKEEPING = (
         {"updates.hot": 3_700},
         [{"updates.updated": 17_000, "updates.hot": 0}, {"updates.seldom": 0}],
         says="Of 36,000 updates of one table (shop.orders) in 1 h, 1 % were HOT: all others wrote to every index of "
-        "the table. An index that is used seldom for so many updates (shop.orders_seen) prevents HOT if",
+        "the table. An index that is rarely used relative to the updates (shop.orders_seen) prevents HOT if",
         executes=[
             "SELECT s.indexrelid::regclass, s.idx_scan, pg_get_indexdef(s.indexrelid) FROM pg_stat_user_indexes s "
             "ORDER BY s.relid = to_regclass('shop.orders') DESC, s.idx_scan LIMIT 10;",
@@ -143,7 +143,7 @@ HOUSEKEEPING = (
         {**COLD, "updates.new_page": 30_000},
         {"updates.new_page": 17_000, "updates.seldom": 0},
         [{"updates.times": 1.9}],
-        says="Pages have no room for the new version of a row.",
+        says="Pages have no room for new row versions.",
         texts={"updates.name": "orders"},
     ),
     Case(
@@ -428,10 +428,10 @@ CONCURRENCY = (
             texts={"blocking.crowd_holder": "session 4711"},
         )
         for queue, told in (
-            ({"sessions.queueing_row": 13}, "most of them in a queue for one and the same row"),
+            ({"sessions.queueing_row": 13}, "most of them in a queue for the same row"),
             (
                 {"blocking.crowded": 0.6},
-                "three and more of them behind one and the same transaction (at the end session 4711)",
+                "three or more of them behind the same transaction (at the end session 4711)",
             ),
         )
     ),

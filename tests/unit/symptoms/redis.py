@@ -215,7 +215,7 @@ REDIS_HARM = (
         a_redis(settings={"cluster-enabled": "yes"}),
         {"cluster.down": 1, "cluster.assigned": 10923, "cluster.failing": 5461},
         {"cluster.down": 0.3},
-        says="10,923 of 16384 slots have a node, and those of 5,461 slots do not answer",
+        says="10,923 of 16384 slots have a node, and the nodes of 5,461 slots do not answer",
     ),
     Case(
         "clients_refused",
@@ -224,7 +224,7 @@ REDIS_HARM = (
         {"connections.rejected": 10},
         [{"connections.rejected": 0}],
         {"maxclients": 20000},
-        "100 clients were refused in 1 h, 9.09 % of all that came: 10,000 are connected, with maxclients = 10,000",
+        "100 clients were refused in 1 h, 9.09 % of all attempts: 10,000 are connected, with maxclients = 10,000",
     ),
     Case(
         "writes_refused_replicas",
@@ -272,7 +272,7 @@ REDIS_HARM = (
         a_redis(settings={"stop-writes-on-bgsave-error": "no"}),
         UNSAVED,
         {"failures.snapshot": 0.3},
-        says="allows writes, so that the failure stays unnoticed",
+        says="allows writes, so the failure goes unnoticed",
     ),
     Case(
         "snapshot_fails",
@@ -380,7 +380,7 @@ REDIS_HARM = (
         a_redis(settings={"maxclients": "992"}),
         {"connections.connected": 900, "process.files": 1024, "clients.idle": 700},
         {"connections.connected": 790},
-        says="900 of maxclients = 992 connections are taken, which is all that the limit of open files leaves; 700",
+        says="900 of maxclients = 992 connections are in use, which is all that the limit of open files allows; 700",
     ),
     Case(
         "open_to_the_network",
@@ -404,7 +404,7 @@ REDIS_HARM = (
         {"replication.is_replica": 1, "failures.link": 1, "replication.link_down_s": 120},
         {"failures.link": 0.3},
         [{"replication.is_replica": 0}],
-        says="The link was up 2 min ago (0 s: not since the start); what it answers is as old",
+        says="The link was up 2 min ago (0 s: not since the start); its data are that old",
     ),
     Case(
         "primary_silent",
@@ -715,7 +715,7 @@ REDIS_COSTS = (
         {"keys.count": 0},
         [{"replication.is_replica": 1}],
         quiet=[a_redis()],
-        says="a restart begins empty. Keys now: 500.",
+        says="after a restart the server is empty. Keys now: 500.",
     ),
     Case(
         "memory_limit_unset",

@@ -26,7 +26,7 @@ from lutra_agent.runtime.seen_database import SeenDatabase
 USER = "lutra"
 PASSWORD_BYTES = 24
 LOOPBACK = "127.0.0.1"
-INSTEAD = "--print shows the statements for somebody who may, and continues with the account of the URL"
+INSTEAD = "--print shows the statements for an administrator, and continues with the account of the URL"
 REPLICA = f"the server is a replica, and takes its accounts from its primary: make the account there; {INSTEAD}"
 REFUSED = (CollectionFailed, DatabaseUnavailable)
 

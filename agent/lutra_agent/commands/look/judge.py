@@ -19,8 +19,12 @@ from lutra_agent.engines.common.place import Place
 
 POLICY = Policy()
 SMALL, LARGE = Host(2**30, 1), Host(2**40, 128)
-HARDWARE = "they depend on the server's memory and processors, which are known only on its own host: run this there"
-NOTHING_OF_IT = "the server has nothing of the kind, or did none of it meanwhile: look longer, and under load"
+HARDWARE = (
+    "they depend on the server's memory and processors, which are known only on its own host: run this command there"
+)
+NOTHING_OF_IT = (
+    "the server does not use this feature, or did not use it during the measurement: measure longer, and under load"
+)
 OF_THE_MACHINE = "host"
 """The collector of this host's own facts."""
 

@@ -97,7 +97,7 @@ class Entry:
         if tool is None:
             return
         if len(tool) > LONGEST_TOOL or not _TOOL_NAME.fullmatch(tool):
-            raise InvalidRequest(f"{TOOL}: a tool's name has at most {LONGEST_TOOL} letters and low lines")
+            raise InvalidRequest(f"{TOOL}: a tool's name has at most {LONGEST_TOOL} letters and underscores")
         self._tool_calls.take(who.token_id, "the tools of a token")
         call, path = f"{request.method} {request.url.path}", request.path_params
 

@@ -36,7 +36,7 @@ def trials_csv(found: Callable[[], Sequence[TrialAnswer]]) -> Iterator[bytes]:
     for trial in trials:
         for column in _row(trial):
             places.setdefault(column, len(places))
-        verify_width(len(places), "", "take format=json, where a trial has its own names")
+        verify_width(len(places), "", "use format=json, where each trial has its own names")
     titles = list(places) or ["trial"]
     yield from sheet(titles, ([(places[column], cell) for column, cell in _row(t).items()] for t in trials))
 

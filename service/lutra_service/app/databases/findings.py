@@ -90,7 +90,7 @@ def _keep_shown(unit: UnitOfWork, database_id: str, last: Finding | None, sympto
 
 
 def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: datetime) -> Accepted:
-    """Replaces an earlier acceptance. Raises NotFound, and InvalidRequest for a time that is over."""
+    """Replaces an earlier acceptance. Raises NotFound, and InvalidRequest for a time that is in the past."""
     database = unit.databases.lock(database_id)
     kinds = kinds_of(database.engine)
     if name not in kinds:
@@ -98,7 +98,7 @@ def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: d
         meant = f"; did you mean {near[0]}?" if near else ""
         raise NotFound(f"no symptom of {database.engine} is called {name[:100]!r}{meant}")
     if until <= unit.now:
-        raise InvalidRequest(f"until: {until.isoformat()} is over")
+        raise InvalidRequest(f"until: {until.isoformat()} is in the past")
     before = _accepted(unit, database_id, name)
     if before is not None:
         unit.accepted.withdraw(before)

@@ -51,7 +51,7 @@ def prepare(unit: UnitOfWork, id_: str) -> Task | None:
 def checked(result: Document, _: Mapping[str, Any]) -> Document:
     """`result`, where it answers a request. Raises InvalidAnswer."""
     if not finite(result):
-        raise InvalidAnswer("the answer holds numbers that are not finite")
+        raise InvalidAnswer("the answer contains numbers that are not finite")
     if "predictions" in result:
         check_predictions(result["predictions"])
     return result

@@ -101,7 +101,7 @@ def _is_reading(row: Recommendation, metric: str) -> bool:
 def _failure(row: Recommendation, metric: str) -> str | None:
     """Why there is no reading, where that is the configuration's doing and not the moment's."""
     if row.state == State.REJECTED and row.failure is not None and row.failure.code is DecisionCode.REJECTED:
-        return "an operator turned it down"
+        return "an operator declined it"
     if row.state == State.REFUSED:
         return row.error if trial_record.is_of_the_configuration(row) else None
     if row.state in (State.FAILED, State.REVERTED):

@@ -33,7 +33,7 @@ def record(unit: UnitOfWork, fact: RolledBackOnHost) -> None:
             unit.recommendations.stay(row, audit.ON_HOST, why, declined=declined)
         else:
             unit.recommendations.step(row, State.REVERTED, audit.ON_HOST, why, failure=failure, declined=declined)
-    pause(unit, unit.sessions.open_one(database.id), f"{why}; continue with POST …/resume once that is settled")
+    pause(unit, unit.sessions.open_one(database.id), f"{why}; continue with POST …/resume once the cause is resolved")
 
 
 def _taken_back(row: Recommendation, told: HostRollback) -> set[str]:

@@ -77,7 +77,8 @@ class Workload:
             raise InvalidRequest(self.objective.refusal)
         if measured < LEAST:
             raise NotEnoughObservations(
-                f"{self.source}: at least {LEAST} rows that measured {self.objective.metric} are wanted, got {measured}"
+                f"{self.source}: at least {LEAST} rows that measured {self.objective.metric} are required, "
+                f"got {measured}"
             )
         if not self.varying:
             raise InvalidRequest(
