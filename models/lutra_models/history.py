@@ -305,7 +305,7 @@ class TuningSession:
     approval: Approval = "manual"
     max_trials: int = 30
     verification_rounds: int = 0
-    """At most, after the trials and before the handover, in a lab; 0 for no verification."""
+    """The maximum number of rounds after the trials and before the handover, in a lab; 0 for no verification."""
     max_changes: int | None = None
     """The most settings that a recommendation may change from the session's first configuration; None for any."""
     aim: Aim | None = None

@@ -25,7 +25,7 @@ from lutra_agent.state.host_rollbacks import HostRollbacks
 LONGEST_PROBLEM, MOST_PROBLEMS = 1000, 50
 """Characters of one, and how many in one report."""
 MOST_OUTCOMES = 100
-"""In one report."""
+"""The maximum number in one report."""
 
 log = logging.getLogger(__name__)
 

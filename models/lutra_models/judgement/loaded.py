@@ -59,7 +59,7 @@ def apart(one: LoadedWindow, other: LoadedWindow) -> float:
 
 
 def at_like_load(windows: Iterable[LoadedWindow], others: Sequence[LoadedWindow], factor: float) -> list[LoadedWindow]:
-    """Those of the windows with at least one of the others within the factor of their load."""
+    """The windows for which at least one of the other windows has a load within the factor."""
     bound = math.log(factor)
     return [w for w in windows if any(apart(w, other) <= bound for other in others)]
 

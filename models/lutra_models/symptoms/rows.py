@@ -56,7 +56,7 @@ HOST = "linux"
 WHOLE = Formula("1")
 """The share of a symptom without its own: all sessions, or all of the time."""
 WEAKEST = 0.3
-"""The strength of a symptom where it begins."""
+"""The strength of a symptom at its threshold."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class SymptomRow:
         return self.concerns(engine) and self.since <= parts and old_enough
 
     def strength(self, measured: float) -> float:
-        """From `WEAKEST` where it begins to `most`; 0 if it does not show."""
+        """From `WEAKEST` at its threshold to `most`; 0 if there is no symptom."""
         way = (measured - self.begins) / (self.full - self.begins)
         if way < 0:
             return WEAKEST if self._is_noted(measured) else 0.0

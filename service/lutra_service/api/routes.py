@@ -1,4 +1,4 @@
-"""Every route of the service: included, described, and answering for the methods that a path does not have."""
+"""Every route of the service, with its description, and the answer to methods that a path does not have."""
 
 from __future__ import annotations
 

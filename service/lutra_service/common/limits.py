@@ -17,11 +17,11 @@ OLD_REPORTS = 2000
 """The number of reports older than the retention that each database keeps."""
 EVENTS = 2000
 FINDINGS = 2000
-"""Of those that are gone."""
+"""The number of findings that are gone that each database keeps."""
 RECOMMENDATIONS = 2000
-"""Of those that ended, outside sessions that are open."""
+"""The number of ended recommendations, outside open sessions, that each database keeps."""
 SESSIONS = 500
-"""Of those that ended."""
+"""The number of ended sessions that each database keeps."""
 
 SNAPSHOTS = 20
 """The number of a database's last sessions that are kept, each with its lessons."""

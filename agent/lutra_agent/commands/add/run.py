@@ -66,7 +66,7 @@ def add_elsewhere(wanted: Wanted, person: Person) -> None:
 
 
 def enrol(url: str, token: str, wanted: Wanted, person: Person, clock: Clock) -> None:
-    """On the server's own host: exchange an enrolment's token, and go on as `add` does. Raises LutraError."""
+    """On the server's own host: exchange an enrolment's token, and continue as `add` does. Raises LutraError."""
     given, variables = _reached(wanted, person)
     with closing(given.reached.engine.health):
         _require_allowed(given)

@@ -19,7 +19,7 @@ LONGEST_ANSWER = 8 << 20
 """In bytes: far above the largest answer of a server about itself."""
 POLL_S = 0.05
 RECEIVED = slice(128, 136)
-"""Of the kernel's `struct tcp_info`: how many bytes have come."""
+"""The number of received bytes in the kernel's `struct tcp_info`."""
 
 
 def cut(descriptor: int) -> None:

@@ -43,7 +43,7 @@ OUTRANKING = {"command line": "the command line", "environment variable": "an en
 """Sources with precedence over the file which ALTER SYSTEM writes. That file is read last, so no include outranks it.
 """
 SOURCE = 8
-"""The column of `QUERY` that tells where a value is from."""
+"""The column of `QUERY` with the source of a value."""
 SESSION = "session"
 OWN = ("database", "user", "database user", "client", SESSION)
 """Sources of a value that applies only to sessions such as the agent's."""

@@ -21,7 +21,7 @@ from lutra_service.edge.bodies import Body
 from lutra_service.edge.protocol import CONNECTION
 
 MAX_ERRORS = 2_000
-"""A longer body is not an attempt at the right one, and reporting its errors is not worth the memory."""
+"""The errors of a longer body are not reported: they would cost too much memory."""
 
 Make = Callable[[Any], Any]
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

@@ -35,7 +35,7 @@ from lutra_service.db.store import Store, UnitOfWork
 
 
 async def wait_until(store: Store, notifier: Notifier, id_: str, until: Until, seconds: float) -> Recommendation | None:
-    """The recommendation once it came so far; None where the time is over before."""
+    """The recommendation once it has reached the state; None if the time is over before."""
 
     def look() -> Recommendation | None:
         found = store.read(lambda unit: unit.recommendations.get(id_))

@@ -42,7 +42,7 @@ class TokenUse:
             self.write()
 
     def write(self) -> None:
-        """Store all pending uses: before somebody looks at them, and before the service stops."""
+        """Store all pending uses: before they are read, and before the service stops."""
         with self._lock:
             writing, self._unwritten = self._unwritten, set()
             self._next_at = float("inf")

@@ -19,7 +19,7 @@ from lutra_service.db.store import UnitOfWork
 GivenScope = Literal["agent", "read", "models", "propose", "operate", "admin"]
 Scope = Literal[GivenScope, "enrol"]
 SCOPES: tuple[GivenScope, ...] = get_args(GivenScope)
-"""Those that a token is given by a person. `enrol` belongs to an enrolment's token alone, which is used once."""
+"""The scopes that a person can give to a token. `enrol` is only for the token of an enrolment, which is used once."""
 _IMPLIED: dict[str, frozenset[str]] = {
     "agent": frozenset({"agent"}),
     "enrol": frozenset({"enrol"}),
@@ -70,8 +70,8 @@ class Principal:
 
 
 def bearers(unit: UnitOfWork, digests: Sequence[str]) -> list[Principal | Unauthorized]:
-    """The bearers of these tokens, by the digests of their secrets, so that timing reveals nothing about existing
-    secrets.
+    """The bearers of these tokens, looked up by the digests of their secrets, so that timing reveals nothing about
+    existing secrets.
 
     A refusal is returned, not raised.
     """
@@ -94,7 +94,9 @@ def _bearer(token: Token | None, now: datetime) -> Principal:
 
 
 def still_valid(unit: UnitOfWork, who: Principal) -> None:
-    """Raise Unauthorized if the token ended after its bearer was admitted, because a bearer who waited acts again."""
+    """Raise Unauthorized if the token ended after its bearer was admitted: a waiting bearer is checked again before it
+    acts.
+    """
     _check_valid(unit.tokens.get(who.token_id), unit.now)
 
 
@@ -137,10 +139,11 @@ def create_enrolment(unit: UnitOfWork, database_id: str, lifetime: timedelta) ->
 
 
 def enrol(unit: UnitOfWork, who: Principal) -> tuple[Token, str]:
-    """The agent's own token, and its secret, for an enrolment's. Raises Unauthorized where that was used before.
+    """The agent's own token and its secret, in exchange for an enrolment's. Raises Unauthorized if that was used
+    before.
 
-    The enrolment's token is revoked by one conditional update: of several agents at the same moment, even at several
-    services, one gets a token.
+    The enrolment's token is revoked by one conditional update: of several agents at the same time, even at several
+    services, only one gets a token.
     """
     used = unit.tokens.get(who.token_id)
     if not unit.tokens.revoke(used.id, unit.now):

@@ -25,7 +25,7 @@ _HEADROOM = "headroom"
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of one database, or of all together: then counts are sums, and ages the largest.
+    """The figures of one database, or of all together. For all, counts are sums and ages are the largest.
 
     `changes` are counted by outcome and `fired` by guard, since the database was registered. `findings` are the harmful
     ones that show now, by kind. The age of something that never arrived is the time since the registration.
@@ -76,7 +76,9 @@ def together(unit: UnitOfWork) -> Figures:
 
 
 def by_database(unit: UnitOfWork, only: str | None, most: int) -> list[Row]:
-    """Of the databases that a token reaches, the oldest registrations first: all up to `most`, or `only` the one."""
+    """The figures of the databases that a token reaches, the oldest registrations first: all up to `most`, or only
+    `only`.
+    """
     return list(islice(_rows(unit, only), most))
 
 

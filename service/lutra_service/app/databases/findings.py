@@ -1,4 +1,4 @@
-"""Findings over time: their first and last moments, and the accepted risks."""
+"""Findings over time: when each was first and last seen, and the accepted risks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAUSE = timedelta(minutes=1)
 MINUTES = 10
 """The time span of the windows of a check."""
 TOGETHER = 3
-"""The number of databases that one turn checks."""
+"""The number of databases in one round."""
 RETURN = timedelta(hours=1)
 """A finding that returns within this time counts as never gone."""
 LONGEST_SENTENCE = 2000
@@ -44,8 +44,8 @@ class Look:
 
 
 def look(store: Store) -> None:
-    """One turn: a check of the databases that waited longest. After a failed read, a database is checked again a minute
-    later.
+    """One round: a check of the databases that waited longest. After a failed read, a database is checked again a
+    minute later.
     """
     for id_ in store.read(lambda unit: unit.databases.to_look_at(unit.now - PAUSE, TOGETHER)):
         looked = store.read(lambda unit, id_=id_: _looked(unit, id_))  # type: ignore[misc]
@@ -90,7 +90,7 @@ def _keep_shown(unit: UnitOfWork, database_id: str, last: Finding | None, sympto
 
 
 def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: datetime) -> Accepted:
-    """Replaces an earlier acceptance. Raises NotFound, and InvalidRequest for a time that is in the past."""
+    """Replaces an earlier acceptance. Raises NotFound, and InvalidRequest for a time in the past."""
     database = unit.databases.lock(database_id)
     kinds = kinds_of(database.engine)
     if name not in kinds:

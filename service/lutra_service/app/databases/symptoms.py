@@ -26,7 +26,7 @@ MINUTES = 60
 
 @dataclass(frozen=True)
 class Seen:
-    """A diagnosis, and the first and last moment of the windows on which it is based; None if there are none."""
+    """A diagnosis, and the start and end of the windows on which it is based; None if there are none."""
 
     diagnosis: Diagnosis
     start: datetime | None
@@ -34,8 +34,8 @@ class Seen:
 
 
 def seen(unit: UnitOfWork, at: ServerContext, minutes: float, until: datetime | None = None) -> Seen:
-    """Of the windows of the last `minutes` (before `until`, else now), at most the newest 2,000, that were measured
-    under the active settings.
+    """The diagnosis from at most the newest 2,000 windows of the last `minutes` (before `until`, or now) that were
+    measured under the active settings.
     """
     since = (until or unit.now) - timedelta(minutes=minutes)
     active = dict(at.active)
@@ -51,7 +51,7 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: float, until: datetime | 
 
 
 def listed(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, Any]:
-    """The complete list: each finding with its first moment and its acceptance."""
+    """The complete list: each finding with the time when it was first seen, and its acceptance."""
     found = seen(unit, at, minutes)
     episodes = {name: Episode(f.since, f.gone_at) for name, f in unit.findings.newest(at.database.id).items()}
     return listing.listed(

@@ -16,7 +16,7 @@ from lutra_service.workers.protocol import Worker
 
 
 class ComputationLost(LutraError):
-    """Its workers were lost while they computed this job and no other, as often as its kind allows."""
+    """As many workers as its kind allows were lost while they computed only this job."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class ComputationLost(LutraError):
 class Task:
     """The input of a worker: the name of a function of `workers.worker`, and its argument.
 
-    `code` is the id of a model version whose packages the worker may load. Nothing else is computed by that process.
+    `code` is the id of a model version whose packages the worker may load. That process computes nothing else.
     """
 
     name: str

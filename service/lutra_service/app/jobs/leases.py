@@ -37,7 +37,7 @@ class Leases:
         return [job for job in jobs if unit.jobs.claim(job.id, self._owner, unit.now, self._until(unit))]
 
     def renew(self, ids: Collection[str]) -> set[str]:
-        """Those of `ids` that are still this process's."""
+        """The jobs of `ids` that are still this process's."""
         return self._store.write(lambda u: u.jobs.renew(self._owner, ids, self._until(u)))
 
     def _until(self, unit: UnitOfWork) -> datetime:
@@ -58,7 +58,7 @@ class Leases:
         return self.end(unit, job, lambda u: kind.give_up(u, job.id, task, error))
 
     def lose(self, unit: UnitOfWork, job: Job, kind: JobKind, task: Task | None, why: str) -> str:
-        """Its worker was lost while it computed this job and no other: count an attempt."""
+        """Its worker was lost while it computed only this job: count an attempt."""
         attempts = job.attempts + 1
         if attempts < kind.tries(self._settings):
             unit.jobs.release(job.id, self._owner, attempts)

@@ -1,9 +1,9 @@
 """The computations of model versions that do not serve: predictions in the shadow, and scorecards.
 
-A scorecard takes many jobs, one after another: the conformance suite of what packages bring, then one for each past
-session. A candidate whose process is lost gets no second attempt. Candidates share one worker, which may have loaded
-the code of others: it never computes a recommendation, pauses while this machine computes one, and ends before it
-computes for another version.
+A scorecard takes many jobs, one after another: the conformance suite for the parts of packages, then one job for each
+past session. A candidate whose process is lost gets no second attempt. Candidates share one worker, which may have
+loaded the code of others: it never computes a recommendation, pauses while this machine computes one, and ends before
+it computes for another version.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def prepare(unit: UnitOfWork, id_: str) -> Task | None:
 
 
 def checked(result: Document, _: Mapping[str, Any]) -> Document:
-    """`result`, where it answers a request. Raises InvalidAnswer."""
+    """`result`, if it is an answer to a request. Raises InvalidAnswer."""
     if not finite(result):
         raise InvalidAnswer("the answer contains numbers that are not finite")
     if "predictions" in result:
@@ -69,8 +69,8 @@ def complete(unit: UnitOfWork, id_: str, result: Document) -> str:
 
 
 def give_up(unit: UnitOfWork, id_: str, _: Task | None, error: LutraError) -> str:
-    """A session that a version cannot be scored on counts as one. Anything else ends the job, and a lost worker the
-    version's shadow as well: its other jobs would end in the same way.
+    """A session that cannot be scored still counts. Any other failure ends the job, and a lost worker also ends the
+    version's shadow: its other jobs would fail in the same way.
     """
     found = _waiting(unit, id_)
     if found is None:
@@ -130,4 +130,4 @@ def _end(unit: UnitOfWork, found: ModelJob, **values: Any) -> None:
 SHADOW = JobKind("shadow", prepare, checked, complete, give_up)
 SCORE = JobKind("score", prepare, checked, complete, give_up)
 POOL = Pool((SHADOW, SCORE), candidate_worker, gives_way=True)
-"""Predictions go first: they are short, and soon compared."""
+"""Predictions have priority: they are short, and are soon compared."""

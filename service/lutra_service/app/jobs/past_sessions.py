@@ -1,6 +1,6 @@
 """The past sessions on which a model version is scored, and the input of a worker for one of them.
 
-A data set without a database counts as a session, because it has none of its own.
+A data set without a database counts as a session, because it has no session of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_ROWS = 60
 def start(unit: UnitOfWork, model_id: str) -> ModelJob:
     """The job of the version's scorecard: a new one, or the one in progress.
 
-    Raises NotEnoughObservations if no session says anything of it, and MissingExtension.
+    Raises NotEnoughObservations if no session can be used for scoring, and MissingExtension.
     """
     version = unit.models.get(model_id)
     require_whole(version)

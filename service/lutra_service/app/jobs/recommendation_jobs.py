@@ -39,7 +39,7 @@ def prepare(unit: UnitOfWork, id_: str) -> Task | None:
 
 
 def checked(result: Document, request: Mapping[str, Any]) -> Document:
-    """The answer, with what the session has taught so far. Raises InvalidAnswer."""
+    """The answer, with the lessons of the session so far. Raises InvalidAnswer."""
     answer = results.checked(result, request)
     return {**answer, "lesson": lessons.lesson(request, answer["snapshot"])} if answer["snapshot"] else answer
 

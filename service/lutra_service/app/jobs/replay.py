@@ -16,7 +16,7 @@ ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must
 
 
 def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Task, Document]:
-    """The request, and the parts of its answer that were stored as they came.
+    """The request, and the parts of its answer that were stored unchanged.
 
     Raises IllegalTransition if nothing was computed, or another version of the package computed it, NotFound if the
     request was deleted because of its age, and MissingExtension if its model version needs a package that is gone.

@@ -116,7 +116,7 @@ class _Answer(_Predictions):
 
 
 def checked(result: Document, request: Mapping[str, Any]) -> Document:
-    """`result`, as it came, where it answers `request`. Raises InvalidAnswer."""
+    """`result`, unchanged, if it is an answer to `request`. Raises InvalidAnswer."""
     try:
         answer = _Answer.model_validate(result)
     except ValidationError as error:

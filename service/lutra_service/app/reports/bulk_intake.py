@@ -31,7 +31,7 @@ from lutra_service.db.schema.written import Written, dumps
 from lutra_service.db.store import UnitOfWork
 
 MOST_BYTES = REPORT_BYTES // 2
-"""Whether a report that leaves more is too large, `intake` says."""
+"""Larger reports go through `intake`, which checks the exact limit."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class Plain:
 
     @property
     def settings_key(self) -> tuple[object, ...]:
-        """Settings that were forgotten and came again count as others."""
+        """Settings that were deleted and are reported again count as different."""
         return *self.arrival.key, self.settings.first_seen_at
 
 
 def accept(unit: UnitOfWork, arwelcome: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
-    """Receipts of those that are stored now; None for those that `intake` has to take.
+    """The receipts of stored reports; None for reports that `intake` has to store.
 
     At most one arrival of a database.
     """

@@ -48,7 +48,7 @@ class Unhurried:
 
 
 class RetentionThread:
-    """`start` and `stop` once each. Several services may prune one database: a batch has its rows to itself."""
+    """`start` and `stop` once each. Several services may prune one database: each batch locks its rows."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._settings = settings

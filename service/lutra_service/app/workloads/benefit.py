@@ -1,4 +1,4 @@
-"""The test whether past workloads help a session: its forecasts with them, compared with those without.
+"""The test of whether past workloads help a session: its forecasts with them, compared with those without.
 
 Each recommendation that uses some keeps both forecasts of its settings. The later measurement shows which one was
 better. A session whose forecasts are worse with the past learns only from itself from then on.

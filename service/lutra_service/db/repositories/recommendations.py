@@ -73,7 +73,7 @@ class Recommendations(Repository[Recommendation]):
     def of_kind(
         self, session_id: str, kinds: Sequence[str], states: Sequence[str] | None = None
     ) -> list[Recommendation]:
-        """Those of a session's recommendations, in order."""
+        """The recommendations of a session, in order."""
         c = self.table.c
         where = [c.session_id == session_id, c.kind.in_(kinds)]
         if states is not None:

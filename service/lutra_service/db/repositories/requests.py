@@ -23,7 +23,7 @@ class Requests(Repository[StoredRequest]):
         return found and replace(found, payload=unpack(found.payload))
 
     def put(self, id_: str, payload: dict[str, Any]) -> None:
-        """In place of the computation's previous input."""
+        """Replaces the computation's previous input."""
         self._update(self.table.c.recommendation_id == id_, payload=_packed(payload))
 
     def _values(self, record: StoredRequest) -> dict[str, Any]:

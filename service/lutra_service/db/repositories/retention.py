@@ -143,7 +143,7 @@ class RetentionRepository:
     def delete_surplus_recommendations(self, database_id: str, before: datetime, keep: int) -> int:
         """A batch of those that ended and are not among the newest `keep` of them, with their measurements.
 
-        Those of an open session stay.
+        Rows of an open session are kept.
         """
         c = _RECOMMENDATIONS
         closed = or_(c.session_id.is_(None), c.session_id.in_(select(_SESSIONS.id).where(_SESSIONS.ended_at < before)))

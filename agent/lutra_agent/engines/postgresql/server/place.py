@@ -23,7 +23,7 @@ WRITTEN_AT = 24
 LONGEST_CONTROL, LONGEST_PID = 8192, 10_000
 STARTED_LINE, PORT_LINE = 2, 3
 STARTS_WITHIN_S = 300
-"""From the line in its file on, in which a server makes its shared memory."""
+"""The time from the line in its file within which a server creates its shared memory."""
 LOOKS = 5
 """The number of looks at a file that the server may be writing."""
 

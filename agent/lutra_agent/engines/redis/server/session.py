@@ -28,7 +28,7 @@ NO_CONFIG = (
     "the agent observes it through INFO, and changes nothing"
 )
 SINCE_MANY = (7, 0)
-"""From here on CONFIG SET takes several settings, all of them or none."""
+"""From this version on CONFIG SET takes several settings, all of them or none."""
 
 
 @dataclass(frozen=True)

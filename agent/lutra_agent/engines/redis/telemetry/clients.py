@@ -56,7 +56,7 @@ class Unread:
 
 
 def unread(text: str, before: Mapping[str, Unread], monotonic_s: float) -> dict[str, Unread] | None:
-    """By the subscriber's id. None if the version does not tell what a client has taken."""
+    """By the subscriber's id. None if the version does not report a client's output."""
     if f" {TAKEN}=" not in text:
         return None
     found = {}

@@ -18,7 +18,7 @@ Histogram = Mapping[float, int]
 
 
 def read(answer: Any) -> Histogram:
-    """Of all commands together. Total: a line of another form counts nothing."""
+    """The histogram of all commands together. A line of a different form is ignored."""
     found: dict[float, int] = {}
     for _, about in _pairs(answer):
         buckets = dict(_pairs(about)).get(KEY, ())
@@ -31,7 +31,7 @@ def read(answer: Any) -> Histogram:
 
 
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
-    """Of commands between two readings; None if there are none, or if it was emptied meanwhile."""
+    """The p99 of commands between two readings; None if there are none, or if the histogram was reset meanwhile."""
     ends = sorted(after)
     counts = [after[end] - before.get(end, 0) for end in ends]
     if not ends or min(counts) < 0 or any(end not in after for end in before):

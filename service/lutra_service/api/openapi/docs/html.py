@@ -1,4 +1,4 @@
-"""HTML, escaped where it is created: a text becomes markup in `element` alone."""
+"""HTML, escaped when it is created: only `element` turns a text into markup."""
 
 from __future__ import annotations
 

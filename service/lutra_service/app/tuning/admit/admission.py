@@ -1,6 +1,6 @@
 """Whether settings may be proposed, and applied: checked for a request, a computed answer, an approval, a directive.
 
-A return is always allowed, to the active settings and to those under which the database is known to run.
+A return to the active settings, or to settings under which the database is known to run, is always allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Known = Sequence[Mapping[str, Any]]
 
 
 def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], known: Known = ()) -> Configuration:
-    """`settings` over the current ones, complete for what may move. Raises InvalidConfiguration.
+    """`settings` merged with the current ones, complete for all settings that may move. Raises InvalidConfiguration.
 
     The only requirement for an undo is that its settings can be moved.
     """
@@ -48,7 +48,7 @@ def known_to_run(recommendation: Recommendation, session: Session | None) -> Kno
 
 
 def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> bool:
-    """Whether it leads to settings that its database is known to run under, for which nothing is refused."""
+    """Whether it leads to settings under which its database is known to run; these are never refused."""
     if recommendation.kind == Kind.ROLLBACK:
         return True
     known = known_to_run(recommendation, session)
@@ -59,7 +59,7 @@ def leads_home(recommendation: Recommendation, session: Session | None) -> bool:
     """Whether it leads to the configuration at the beginning of its session, or returns to settings that are better
     than the current ones at comparable load: such a change is not an experiment, and guards must not undo it.
 
-    If it needs a restart, it keeps to the maintenance windows, including those of the agent's own file, and is watched
+    If it needs a restart, it waits for a maintenance window, including those of the agent's own file, and is watched
     like any change.
     """
     wanted = recommendation.configuration

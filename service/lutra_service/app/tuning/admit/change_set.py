@@ -78,7 +78,7 @@ def _said_of(at: ServerContext, changes: Iterable[Change]) -> list[str]:
 
 
 def lasting(told: Iterable[str]) -> list[str]:
-    """The warnings that still matter once the change is no longer to be executed."""
+    """The warnings that still matter once the change can no longer be executed."""
     return [warning for warning in told if not warning.startswith((WAITS, BY_HAND))]
 
 

@@ -19,7 +19,7 @@ LONGEST = 1000
 
 
 def remember(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
-    """That changes of `row` were declined now. A lab has no operator to obey.
+    """Record that changes of `row` were declined. A lab has no operator whose decisions count.
 
     The first time counts: a rolled-back change is not stored again when its agent reports the rollback.
     """

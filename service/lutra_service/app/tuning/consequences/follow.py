@@ -37,8 +37,8 @@ PLACES: Mapping[type, int] = {kind: place for place, kind in enumerate(FOLLOWS)}
 
 
 def follow(unit: UnitOfWork) -> None:
-    """Execute the consequences of the unit's facts, and of the facts that follow from them: always the first by the
-    table, of several of one kind the one recorded first.
+    """Execute the consequences of the unit's facts, and of the facts that follow from them: always the first in the
+    order of the table, and for facts of one kind the one recorded first.
     """
     waiting = unit.news.facts
     while waiting:

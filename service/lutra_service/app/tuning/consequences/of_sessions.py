@@ -23,7 +23,7 @@ ACTIONS: Mapping[SessionState, Action] = {
     SessionState.STOPPED: "session.stop",
     SessionState.UNDONE: "session.undone",
 }
-"""Their names in the audit trail, which leaves out that a session ended by itself or woke."""
+"""Their names in the audit trail, which does not record that a session ended or resumed by itself."""
 
 
 def follow(unit: UnitOfWork, made: SessionTransition) -> None:

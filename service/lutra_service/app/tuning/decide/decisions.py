@@ -133,7 +133,7 @@ def _subset(
 
 
 def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendation) -> Recommendation:
-    """Outside a lab, settings that are active already need nobody: what comes next measures them."""
+    """Outside a lab, settings that are already active need no agent: the next windows measure them."""
     if at.mode == "lab" or approved.changes:
         return approved
     unit.recommendations.step(approved, State.APPLIED, SERVICE, delivery=Delivery(applied_at=unit.now))
@@ -172,7 +172,7 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
 def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """The same by the service itself, only for the changes of this recommendation.
 
-    Raises before anything is written, if these settings can be set no longer.
+    Raises before anything is written, if these settings can no longer be set.
     """
     recommendation, database, _ = _held(unit, id_)
     before = {c["setting"]: c["before"] for c in recommendation.changes}

@@ -75,7 +75,7 @@ def _waiting(unit: UnitOfWork, database: Database, agent: Holder | None) -> tupl
 
 
 def waits_for_window(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
-    """Whether it is approved, no agent was given it, and it needs a maintenance window that is not open now."""
+    """Whether it is approved, was not given to an agent, and needs a maintenance window that is not open now."""
     given = row.state != State.APPROVED or row.is_handed_out
     return not given and _outside_window(unit, database, row)
 

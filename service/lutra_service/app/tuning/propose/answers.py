@@ -1,4 +1,4 @@
-"""The result of an answer: a proposal, on a live database one for the maintenance window as well, or nothing."""
+"""The result of an answer: a proposal (on a live database also one for the maintenance window), or nothing."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def of_changes(
 
 
 def record(unit: UnitOfWork, database_id: str) -> dict[str, Document]:
-    """By metric: of `n` predicted readings that were then measured, how many the interval held."""
+    """By metric: the number of predicted readings that were measured (`n`), and how many the interval contained."""
     told: dict[str, Document] = {}
     for recommendation in unit.recommendations.measured(database_id):
         measured = recommendation.measured or {}

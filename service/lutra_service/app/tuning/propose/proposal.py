@@ -33,7 +33,9 @@ def propose(
     by: str = SERVICE,
     declined: Declined | None = None,
 ) -> Recommendation:
-    """Store a recommendation that needs no computing, and that `by` asked for; with the state APPROVED also decided."""
+    """Store a recommendation that needs no computation, as requested by `by`; with the state APPROVED it is also
+    decided.
+    """
     id_ = unit.new_id("rec")
     told = Proposal(
         configuration=dict(configuration),

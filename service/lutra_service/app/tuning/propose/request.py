@@ -69,7 +69,7 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None, by: str =
 
 
 def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
-    """Compute the recommendations that waited for windows, once there are enough."""
+    """Compute the recommendations that wait for windows, once there are enough."""
     for row in unit.recommendations.of_kind(session.id, (Kind.SEARCH,), (State.OBSERVING,)):
         at = context_of(unit, database, session)
         if observation_progress.missing(histories.measured(unit, at, session)) == 0:
@@ -83,7 +83,7 @@ def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
 def _search(
     unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation], by: str
 ) -> Recommendation:
-    """Outside a lab the settings of now have to be known first: else it observes, and proposes afterwards."""
+    """Outside a lab, the current settings have to be observed first; a proposal follows."""
     if session.mode == "lab" or observation_progress.missing(histories.measured(unit, at, session)) == 0:
         return _compute(unit, at, session, own, Kind.SEARCH, by)
     made, _ = _question(unit, at, session, own, Kind.SEARCH)

@@ -1,4 +1,4 @@
-"""The record of past recommendations: those that ended, and those that counted."""
+"""The record of past recommendations: the ended ones, and the ones that count."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_trial(recommendation: Recommendation) -> bool:
 
 
 def counts(recommendation: Recommendation) -> bool:
-    """Whether it is one of its session's trials that are done: measured, or tried and failed."""
+    """Whether it is a finished trial of its session: measured, or tried and failed."""
     if not is_trial(recommendation) or recommendation.decision is None:
         return False
     if recommendation.state == State.REFUSED:

@@ -17,7 +17,7 @@ ACTIVE = (State.APPLIED, State.CONFIRMED, State.REVERTED)
 
 
 def record(unit: UnitOfWork, fact: RolledBackOnHost) -> None:
-    """Each recommendation of which a setting was still active then is reverted, and remembered as declined."""
+    """Each recommendation with a setting that was still active is reverted, and recorded as declined."""
     database, told = fact.database, fact.told
     names = ", ".join(told.settings) or "the differing settings are not known, as the database was down"
     why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"

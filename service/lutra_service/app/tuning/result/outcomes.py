@@ -1,4 +1,4 @@
-"""The outcome of a recommendation on its server: its agent's report, and the settings found there."""
+"""The outcome of a recommendation on its server: its agent's report, and the active settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REPLACED = Failure(DecisionCode.SERVER_REPLACED, "another server took over befor
 
 
 def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
-    """The outcome that an agent reports. A change that it made active is active, whatever was decided meanwhile.
+    """The outcome that an agent reports. A change that the agent applied is active, whatever was decided meanwhile.
 
     An outcome for another database's directive, or for one that no agent was given, is ignored.
     """
@@ -157,8 +157,7 @@ def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recomme
 
 
 def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
-    """The change that would stay unconfirmed forever, because its agent continues without its state. Reported once, and
-    marked.
+    """The change that would stay unconfirmed forever because its agent lost its state. It is reported and marked once.
 
     If another server reports, the change has failed with the server on which it was made.
     """
@@ -177,7 +176,7 @@ def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommend
 
 
 def notice_active(unit: UnitOfWork, seen: SettingsSeen) -> None:
-    """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
+    """In mode observe, an operator applies an approved recommendation by hand: it then counts as applied.
 
     Only its own settings count: the server may derive other settings from these (one buffer from the size of another).
     """

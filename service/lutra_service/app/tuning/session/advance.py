@@ -1,4 +1,4 @@
-"""Leads a session from one trial to the next, until the best is handed over."""
+"""Advances a session from trial to trial, until it hands over the best configuration."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
 
 
 def withdraw_open(unit: UnitOfWork, session: Session, by: str, failure: Failure) -> None:
-    """End what is not yet applied."""
+    """End recommendations that are not yet applied."""
     for row in unit.recommendations.outlined(session.id):
         if row.state in withdrawal.OPEN:
             withdrawal.withdraw(unit, unit.recommendations.get(row.id), by, failure)

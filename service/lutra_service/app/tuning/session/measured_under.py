@@ -18,7 +18,9 @@ OF_LOADS = "p99_of."
 
 
 def sentence(unit: UnitOfWork, handed_over: Recommendation) -> str | None:
-    """Of every window that any recommendation of these very settings got on this database; None without a driver."""
+    """The loads of all windows that recommendations of exactly these settings got on this database; None without a
+    driver.
+    """
     ids = unit.recommendations.measured_alike(handed_over.database_id, handed_over.configuration)
     reports = [report for id_ in ids for report in unit.reports.of_recommendation(id_)]
     loads = [report.context for report in reports if report.window_end is not None and report.context]

@@ -24,7 +24,7 @@ from lutra_service.db.schema.records import Event, Session
 from lutra_service.db.store import UnitOfWork
 
 SHORT = timedelta(seconds=10)
-"""A request that is no longer computed needs no message."""
+"""A request that is no longer being computed needs no message."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The use of each column of a file, in words: every column has one."""
+"""The use of each column of a file, in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lutra_models.errors import printable
 
 @dataclass(frozen=True)
 class Fates:
-    """The names of settings, circumstances and metrics, by what is made of them; `ignored` is the reason, by column."""
+    """The names of settings, circumstances and metrics, by their use; `ignored` is the reason, by column."""
 
     learned: tuple[str, ...]
     covariates: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A CSV with a line of column names: a row a configuration."""
+"""A CSV with a line of column names and a row per configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines: an object a row, also as `lutra export` writes observations."""
+"""JSON lines: one object per row, including observations as `lutra export` writes them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,9 @@ class ColumnMapping(_Part):
 
 @dataclass
 class Columns:
-    """By title, what each column is. `ignored` says why it is not used. `is_export` where Lutra wrote them."""
+    """The meaning of each column, by title. `ignored` is the reason why one is not used. `is_export` if Lutra wrote the
+    file.
+    """
 
     settings: dict[str, SettingColumn] = field(default_factory=dict)
     metrics: dict[str, MetricColumn] = field(default_factory=dict)
@@ -96,7 +98,7 @@ def titles_of(rows: Sequence[RawRow]) -> dict[str, RawRow]:
 def columns(mapping: ColumnMapping, rows: Sequence[RawRow], live: LiveSettings, objective: str) -> Columns:
     """The meaning of each column: first from the mapping, then from the catalogue, then from patterns with `*`.
 
-    Raises Broken for columns that are nothing of these, all of them at once.
+    Raises Broken, with all other columns at once.
     """
     first, unknown, faults = titles_of(rows), list[str](), Faults()
     found = Columns(is_export=exported.is_export(first))

@@ -1,4 +1,4 @@
-"""A Parquet file: a row a configuration. It needs pyarrow, as the export of one does."""
+"""A Parquet file with a row per configuration. Like its export, it needs pyarrow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lutra_service.app.workloads.imports.raw import MOST_BYTES, Broken, Cell, Pl
 
 
 def read(file: Path) -> list[RawRow]:
-    """The line of a place is the number of the row, and its column the number of the column.
+    """In an error's place, the line is the number of the row, and the column that of the column.
 
     Raises Broken, and InvalidRequest if pyarrow is not installed.
     """

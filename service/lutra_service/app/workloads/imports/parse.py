@@ -25,7 +25,7 @@ def observations(
     """Each row, parsed and trusted. A row without the objective is a failure; in a file that Lutra wrote, such a window
     is left out.
 
-    Fields of an export that not every row has are ignored from here on. Raises Broken for all faults at once.
+    Fields of an export that not every row has are ignored from here on. Raises Broken with all errors at once.
     """
     if found.is_export:
         _leave_out_what_some_lack(rows, found)

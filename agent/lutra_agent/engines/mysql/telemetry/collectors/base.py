@@ -13,7 +13,7 @@ from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
 
 MARIADB = "mariadb"
-"""In the version of every server of that name, as its greeting says it in lower case."""
+"""Every MariaDB's version contains this word, in lower case."""
 Status = Mapping[str, str]
 """SHOW GLOBAL STATUS, read once per sample."""
 

@@ -31,8 +31,9 @@ from lutra_agent.engines.postgresql.telemetry.ages.shapes import expected, expla
 
 STEPS = 40
 GIVEN = 0.02
-"""Of the counts of two neighbours, at each step, towards their shares in the start: enough against a comb of the few
-that were seen."""
+"""The share of the counts of two neighbours that each step moves towards their starting shares: enough to smooth the
+peaks of few observations.
+"""
 FEWEST = 100
 """The least number of transactions in a window: of fewer, a hundredth is less than one."""
 FEWEST_SEEN = 10

@@ -1,7 +1,7 @@
 """The log-normals that explain the observed ages: the prior of durations before the ages update it.
 
-Ages alone leave much open, because few short transactions are met. A start that is too wide stays too wide where there
-are few observations, and so does p99.
+Ages alone leave much open, because few short transactions are seen. A starting distribution that is too wide stays too
+wide with few observations, and so does p99.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from lutra_agent.engines.postgresql.telemetry.ages.bins import ENDS_MS, MIDDLES_MS, WIDTHS_MS
 
 SIGMAS = (0.1, 0.18, 0.3, 0.5, 0.75, 1.1)
-"""Of the logarithm of a duration."""
+"""The standard deviations that are tried for the logarithm of a duration."""
 USUAL_SIGMA, DOUBT = 0.5, 0.7
 """The prior: its logarithm is normal, with this deviation."""
 FAR, FAR_SIGMA = 0.002, 1.2

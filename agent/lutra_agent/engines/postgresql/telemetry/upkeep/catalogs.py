@@ -1,8 +1,8 @@
 """The catalogue of the agent's database: its rate of change, and its empty or dead share.
 
 `attributes` counts rows of pg_attribute that were written or deleted: a table made and dropped does both for each of
-its columns. A catalogue is `bloated` where more of its rows are dead than alive, and 10,000, or where it has 100 MB and
-a kilobyte for each living row. Those that hold large values are left out.
+its columns. A catalogue is `bloated` if it has more dead rows than live ones, and at least 10,000, or if it has 100 MB
+and a kilobyte for each live row. Catalogues with large values are left out.
 """
 
 from __future__ import annotations

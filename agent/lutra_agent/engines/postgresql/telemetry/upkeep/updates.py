@@ -1,9 +1,9 @@
 """The table whose updates wrote most to its indexes since the statistics began: those that were not HOT.
 
-An update is HOT where no indexed column changes and the page has room for the new row; any other one writes to every
-index of the table. `new_page` are those of them that found no room (16+). `seldom` are valid indexes of the table,
-unique ones aside, with less than a scan for a hundred updates, and `seldom_name` is the one with the fewest. With
-another table at the head, the counters begin again. `updated_all` are the updates of all tables.
+An update is HOT if no indexed column changes and the page has room for the new row; any other one writes to every index
+of the table. `new_page` are the updates that found no room (16+). `seldom` are valid, non-unique indexes of the table
+with less than one scan per hundred updates, and `seldom_name` is the one with the fewest scans. If a different table
+comes first, the counters start again. `updated_all` are the updates of all tables.
 """
 
 from __future__ import annotations
