@@ -1,4 +1,4 @@
-"""Documents as data frames. only this module imports pandas, and only when a frame is requested."""
+"""Documents as data frames. Only this module imports pandas, and only when a frame is requested."""
 
 from __future__ import annotations
 

@@ -218,13 +218,13 @@ class History:
         if (measured is None) == (failure is None):
             raise ValueError(f"give either measurements or a failure: got {measured!r} and {failure!r}")
         if failure is not None:
-            made = Observation.failed(configuration, failure, **more)
+            observation = Observation.failed(configuration, failure, **more)
         else:
             metrics = measured if isinstance(measured, Mapping) else {self.objective.metric: measured}
-            made = Observation(configuration, metrics, **more)
-        told = self.space.normalise(made.configuration)
+            observation = Observation(configuration, metrics, **more)
+        told = self.space.normalise(observation.configuration)
         left = (c for c in self.pending if c != told)
-        return replace(self, observations=(*self.observations, made), pending=tuple(left))
+        return replace(self, observations=(*self.observations, observation), pending=tuple(left))
 
     def __repr__(self) -> str:
         failed = len(self.observations) - len(self.completed)

@@ -80,12 +80,12 @@ def judge(before: Sequence[LoadedWindow], after: Sequence[LoadedWindow], objecti
     changed = {id(w) for w in kept_now}
     busy = busy_elsewhere(windows)
     marked = sum(share >= MARKED for share in busy)
-    told = Judgement(metric, "no_difference_seen", len(kept_was), len(kept_now), left_out, marked)
+    judgement = Judgement(metric, "no_difference_seen", len(kept_was), len(kept_now), left_out, marked)
     rates = [] if of_rate else [w.rate for w in windows if w.rate is not None]
     effect = _effect(windows, metric, [float(id(w) in changed) for w in windows], rates)
     if effect is None:
         return Judgement(metric, "not_enough_at_like_load", len(kept_was), len(kept_now), left_out, marked)
-    return _told(told, effect, objective, windows, rates)
+    return _told(judgement, effect, objective, windows, rates)
 
 
 def _at_like_load(
@@ -119,7 +119,7 @@ def _effect(
 
 
 def _told(
-    told: Judgement, effect: Mixture, objective: Objective, windows: Sequence[LoadedWindow], rates: Sequence[float]
+    judgement: Judgement, effect: Mixture, objective: Objective, windows: Sequence[LoadedWindow], rates: Sequence[float]
 ) -> Judgement:
     tail = (1 - LEVEL) / 2
     low, ratio, high = (math.exp(effect.quantile(share)) for share in (tail, 0.5, 1 - tail))
@@ -128,7 +128,7 @@ def _told(
     less = effect.below(0.0) >= 1 - (1 - CERTAIN) / 2
     if (more or less) and abs(math.log(ratio)) >= math.log1p(WORTH_TELLING):
         verdict = "better" if more == (objective.goal == "maximize") else "worse"
-    values = {**told.to_dict(), "verdict": verdict, "ratio": ratio, "low": low, "high": high}
+    values = {**judgement.to_dict(), "verdict": verdict, "ratio": ratio, "low": low, "high": high}
     if rates:
         unit = QPS.name if QPS.name in windows[0].metrics else TPS.name
         values |= {"rate_of": unit, "rate_low": min(rates), "rate_high": max(rates)}

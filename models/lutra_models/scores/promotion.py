@@ -67,7 +67,7 @@ class Decision:
 
 
 def of_cards(candidate: Mapping[str, Any] | None, serving: Mapping[str, Any] | None) -> dict[SourceName, list[float]]:
-    """The differences of two scorecards by source, over the sessions on which both were scored with the same content."""
+    """The differences of two scorecards by source, over sessions that both scored with the same content."""
     rows = _rows(serving)
     pairs = [(mine, rows[key]) for key, mine in _rows(candidate).items() if key in rows]
     return {s.name: _differences(s, pairs) for s in SOURCES if s.name != "shadow"}

@@ -1,4 +1,4 @@
-"""The agent's process on this machine: a unit of the user's systemd if there is one, and otherwise a detached process."""
+"""The agent's process on this machine: a unit of the user's systemd if there is one, or a detached process."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ def _parts(document: Document) -> Iterator[str]:
 
 
 def _finding(symptom: Document) -> str:
-    kind, told = symptom["kind"], _text(symptom["sentence"])
+    kind, sentence = symptom["kind"], _text(symptom["sentence"])
     head = f"<b>{kind}</b> {_text(symptom['name'])}{_bar(symptom['strength'])}"
     reasons = (f"{cure['setting']}: {cure['obstacle'] or cure['reason']}" for cure in symptom["cures"])
     why = "".join(f"<p><small>{_text(reason)}</small></p>" for reason in reasons)
-    return f'<article class="{kind}">{head}<p>{told}</p>{why}{_pre(symptom["statements"])}</article>'
+    return f'<article class="{kind}">{head}<p>{sentence}</p>{why}{_pre(symptom["statements"])}</article>'
 
 
 def _memory(memory: Document) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Looks at a server again and again, in a thread and over a connection of its own."""
+"""Reads a server at intervals, in its own thread and over its own connection."""
 
 from __future__ import annotations
 

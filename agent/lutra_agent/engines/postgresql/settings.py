@@ -51,7 +51,7 @@ HIDDEN = "the agent's own role or database, whose value hides the server's from 
 
 
 def read_settings(connection: Connection, names: tuple[str, ...], file: Path | None) -> dict[str, ServerSetting]:
-    """Name → setting, for those of `names` that the server has. Where nothing `tells`, none is seen to be persisted."""
+    """Name → setting, for those of `names` that the server has. If nothing `tells`, no setting counts as persisted."""
     rows = connection.rows(QUERY, (list(names),))
     unreached = _unreached(connection)
     written = persisted(connection, file)

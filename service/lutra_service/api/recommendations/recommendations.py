@@ -117,8 +117,8 @@ def list_recommendations(
     """Newest first."""
 
     def listed(unit: UnitOfWork) -> list[Answer]:
-        found = unit.recommendations.listed(database, page.limit + 1, page.after, state, since)
-        return [views.shown(unit, r) for r in found]
+        recommendations = unit.recommendations.listed(database, page.limit + 1, page.after, state, since)
+        return [views.shown(unit, r) for r in recommendations]
 
     return Page[Answer].model_validate(page.of(stored.read(listed)))
 

@@ -145,8 +145,8 @@ def get_history(session: str, stored: StoreDep) -> Document:
 
     def read(unit: UnitOfWork) -> Document:
         found = unit.sessions.get(session)
-        at = context_of(unit, unit.databases.get(found.database_id), found)
-        return serial.history_to_dict(histories.history(unit, at, found), at.server, at.policy)
+        context = context_of(unit, unit.databases.get(found.database_id), found)
+        return serial.history_to_dict(histories.history(unit, context, found), context.server, context.policy)
 
     return stored.read(read)
 

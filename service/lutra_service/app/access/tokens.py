@@ -204,8 +204,8 @@ def _new(
     if expires_at is not None and expires_at <= unit.now:
         raise InvalidRequest(f"expires_at: {expires_at.isoformat()} is past")
     secret = new_secret()
-    made = Token(unit.new_id("tok"), secret_hash(secret), name, scopes, database_id, unit.now, expires_at=expires_at)
-    return unit.tokens.add(made), secret
+    token = Token(unit.new_id("tok"), secret_hash(secret), name, scopes, database_id, unit.now, expires_at=expires_at)
+    return unit.tokens.add(token), secret
 
 
 def _shown(token: Token) -> Document:

@@ -85,8 +85,8 @@ def _keep_shown(unit: UnitOfWork, database_id: str, last: Finding | None, sympto
         unit.findings.change(last.id, last_seen=unit.now, gone_at=None, **told)
         return
     id_ = unit.new_id("fnd")
-    found = Finding(id_, database_id, symptom.name, symptom.kind, symptom.strength, sentence, unit.now, unit.now)
-    unit.findings.add(found)
+    finding = Finding(id_, database_id, symptom.name, symptom.kind, symptom.strength, sentence, unit.now, unit.now)
+    unit.findings.add(finding)
 
 
 def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: datetime) -> Accepted:
@@ -103,10 +103,10 @@ def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: d
     if before is not None:
         unit.accepted.withdraw(before)
     by = current_actor.get().token_name[:200]
-    made = Accepted(unit.new_id("acc"), database_id, name, kinds[name], because, until, unit.now, by)
-    unit.accepted.add(made)
-    audit.record(unit, "symptom.accept", name[:40], _told(before), _told(made), database_id=database_id)
-    return made
+    accepted = Accepted(unit.new_id("acc"), database_id, name, kinds[name], because, until, unit.now, by)
+    unit.accepted.add(accepted)
+    audit.record(unit, "symptom.accept", name[:40], _told(before), _told(accepted), database_id=database_id)
+    return accepted
 
 
 def withdraw(unit: UnitOfWork, database_id: str, name: str) -> Accepted:

@@ -76,13 +76,13 @@ def give_up(unit: UnitOfWork, id_: str, _: Task | None, error: LutraError) -> st
     if found is None:
         return ""
     lost = isinstance(error, ComputationLost)
-    told = (str(error) if lost else f"{error.code}: {error}")[:1000]
+    reason = (str(error) if lost else f"{error.code}: {error}")[:1000]
     if found.kind == "score" and found.results and not lost:
-        _add(unit, found, {"failed": told})
+        _add(unit, found, {"failed": reason})
         return "failed"
-    _end(unit, found, state="failed", error=told)
+    _end(unit, found, state="failed", error=reason)
     if lost:
-        versions.end_shadow(unit, found.model_id, told)
+        versions.end_shadow(unit, found.model_id, reason)
     return "failed"
 
 
@@ -91,21 +91,21 @@ def _waiting(unit: UnitOfWork, id_: str) -> ModelJob | None:
     return found if found is not None and found.state == "waiting" else None
 
 
-def _add(unit: UnitOfWork, found: ModelJob, told: Document) -> None:
-    done = len(found.results)
-    row = told if done == 0 else {"session": found.sessions[done - 1], **told}
-    results = [*found.results, row]
-    unit.model_jobs.change(found.id, results=results)
-    if done == 0 and (broken := faults(told["conformance"])):
-        _refuse(unit, found, told, f"it does not pass the conformance suite: {'; '.join(broken)}")
-    elif len(results) > len(found.sessions):
-        _end(unit, found, state="done")
-        _keep(unit, found, results[0], results[1:])
+def _add(unit: UnitOfWork, job: ModelJob, score: Document) -> None:
+    done = len(job.results)
+    row = score if done == 0 else {"session": job.sessions[done - 1], **score}
+    results = [*job.results, row]
+    unit.model_jobs.change(job.id, results=results)
+    if done == 0 and (broken := faults(score["conformance"])):
+        _refuse(unit, job, score, f"it does not pass the conformance suite: {'; '.join(broken)}")
+    elif len(results) > len(job.sessions):
+        _end(unit, job, state="done")
+        _keep(unit, job, results[0], results[1:])
     else:
-        unit.jobs.add(Job(found.id, "score", unit.now))
+        unit.jobs.add(Job(job.id, "score", unit.now))
 
 
-def _keep(unit: UnitOfWork, found: ModelJob, suite: Document, sessions: Sequence[Document]) -> None:
+def _keep(unit: UnitOfWork, job: ModelJob, suite: Document, sessions: Sequence[Document]) -> None:
     scored = [s for s in sessions if "failed" not in s]
     data = {
         "fingerprint": fingerprint([s["key"] for s in scored]),
@@ -113,18 +113,18 @@ def _keep(unit: UnitOfWork, found: ModelJob, suite: Document, sessions: Sequence
         "trials": sum(s["trials"] for s in scored),
     }
     card = scorecard(sessions, suite["conformance"])
-    unit.models.change(found.model_id, scorecard=card, data=data, scored_at=unit.now)
+    unit.models.change(job.model_id, scorecard=card, data=data, scored_at=unit.now)
 
 
-def _refuse(unit: UnitOfWork, found: ModelJob, suite: Document, why: str) -> None:
+def _refuse(unit: UnitOfWork, job: ModelJob, suite: Document, why: str) -> None:
     """What does not pass the suite is scored on no session, and runs in no shadow."""
-    _end(unit, found, state="failed", error=why[:1000])
-    _keep(unit, found, suite, ())
-    versions.end_shadow(unit, found.model_id, why)
+    _end(unit, job, state="failed", error=why[:1000])
+    _keep(unit, job, suite, ())
+    versions.end_shadow(unit, job.model_id, why)
 
 
-def _end(unit: UnitOfWork, found: ModelJob, **values: Any) -> None:
-    unit.model_jobs.change(found.id, **values, ended_at=unit.now)
+def _end(unit: UnitOfWork, job: ModelJob, **values: Any) -> None:
+    unit.model_jobs.change(job.id, **values, ended_at=unit.now)
 
 
 SHADOW = JobKind("shadow", prepare, checked, complete, give_up)

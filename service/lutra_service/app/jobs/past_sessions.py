@@ -54,11 +54,11 @@ def session_payload(unit: UnitOfWork, session_id: str, options: Options) -> Docu
     if session_id.startswith(DATA_SET):
         return _data_set(unit, session_id)
     session = unit.sessions.get(session_id)
-    at = context_of(unit, unit.databases.get(session.database_id), session)
-    history = histories.history(unit, at, session)
-    leaned_on = choose.likeliest(unit, at.database, session_id, history, options)
+    context = context_of(unit, unit.databases.get(session.database_id), session)
+    history = histories.history(unit, context, session)
+    leaned_on = choose.likeliest(unit, context.database, session_id, history, options)
     others = [unit.workloads.get(row.id).history for row in leaned_on]
-    return _payload(session_id, serial.history_to_dict(history, at.server, at.policy), others)
+    return _payload(session_id, serial.history_to_dict(history, context.server, context.policy), others)
 
 
 def _data_set(unit: UnitOfWork, id_: str) -> Document:

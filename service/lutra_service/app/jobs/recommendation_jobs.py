@@ -51,14 +51,14 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> str:
         return ""
     session = unit.sessions.of(recommendation)
     try:
-        at = context_of(unit, unit.databases.get(recommendation.database_id), session)
+        context = context_of(unit, unit.databases.get(recommendation.database_id), session)
         # What may move no longer was asked for earlier: it stays where it is.
-        space = at.space_for(result["configuration"])
-        movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in space}
-        configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
+        space = context.space_for(result["configuration"])
+        movable = {n: v for n, v in context.parse(result["configuration"]).items() if n in space}
+        configuration = admitted(unit, context, movable, known_to_run(recommendation, session))
     except LutraError as error:
         return _fail(unit, recommendation, Failure.of(error, Party.SERVICE))
-    answers.take(unit, recommendation, session, at, configuration, result)
+    answers.take(unit, recommendation, session, context, configuration, result)
     return "proposed"
 
 
@@ -83,8 +83,8 @@ def _taken_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool
     version = unit.models.get(row.request.model_version)
     if not version.packages:
         return False
-    told = version.id, version.name, row.id, failure.text
-    log.warning("%s (%s) cannot compute %s: %s; the previous version does", *told)
+    details = version.id, version.name, row.id, failure.text
+    log.warning("%s (%s) cannot compute %s: %s; the previous version does", *details)
     before = next(serving.able(unit, version, after=version))
     request = unit.requests.get(row.id)
     unit.requests.put(row.id, {**request.payload, **serving.asked_of(before)})
@@ -94,8 +94,8 @@ def _taken_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool
 
 
 def _computing(unit: UnitOfWork, id_: str) -> Recommendation | None:
-    found = unit.recommendations.find(id_)
-    return found if found is not None and found.state == State.COMPUTING else None
+    recommendation = unit.recommendations.find(id_)
+    return recommendation if recommendation is not None and recommendation.state == State.COMPUTING else None
 
 
 RECOMMENDATION = JobKind("recommendation", prepare, checked, complete, give_up, lambda settings: settings.max_attempts)

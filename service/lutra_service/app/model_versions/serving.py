@@ -78,9 +78,9 @@ def former(unit: UnitOfWork, version: ModelVersion) -> Iterator[ModelVersion]:
     id_: str | None = version.id
     while id_ is not None and id_ not in seen:
         seen.add(id_)
-        found = unit.models.get(id_)
-        yield found
-        id_ = found.former_id
+        model = unit.models.get(id_)
+        yield model
+        id_ = model.former_id
     if SHIPPED not in seen:
         yield unit.models.get(SHIPPED)
 

@@ -60,9 +60,9 @@ def importable(text: str, form: Form, make_worker: MakesWorker) -> Options:
 
 def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> ModelVersion:
     """A new candidate. Raises Conflict if there are too many versions."""
-    known = unit.models.listed(MOST_VERSIONS, None)
-    if len(known) >= MOST_VERSIONS:
-        raise Conflict(f"there are {len(known)} model versions, the maximum")
+    models = unit.models.listed(MOST_VERSIONS, None)
+    if len(models) >= MOST_VERSIONS:
+        raise Conflict(f"there are {len(models)} model versions, the maximum")
     packages = packages_of(options)
     made = unit.models.add(
         ModelVersion(

@@ -182,8 +182,8 @@ def _quoted(text: str | None) -> str:
 @lru_cache(maxsize=1024)
 def _same(database: str, engine: str, version: str | None, host: str | None, *of: str | None) -> str:
     """What repeats from row to row is written once; `of` is the session and the recommendation."""
-    told = {"database": database, "engine": engine, **_server(version, host)}
-    return json.dumps({**told, **dict(zip(("session", "recommendation"), of, strict=True))})[1:-1]
+    fields = {"database": database, "engine": engine, **_server(version, host)}
+    return json.dumps({**fields, **dict(zip(("session", "recommendation"), of, strict=True))})[1:-1]
 
 
 @lru_cache(maxsize=1024)

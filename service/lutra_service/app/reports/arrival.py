@@ -97,13 +97,15 @@ def _learn(unit: UnitOfWork, database: Database, report: Report) -> Database:
 def _measured(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
     """The recommendation that the report measures: named by it, else the one now applied outside a lab."""
     if report.measures is not None:
-        found = unit.recommendations.find(report.measures)
-        if found is None or found.database_id != database.id:
+        recommendation = unit.recommendations.find(report.measures)
+        if recommendation is None or recommendation.database_id != database.id:
             raise InvalidReport(f"measures names {report.measures!r}, which is not a directive of {database.id}")
-        if report.ended_early is not None and (found.proposal is None or found.proposal.must_reach is None):
-            raise InvalidReport(f"ended_early: the window of {found.id} should have been measured to its end")
-        _verify_bound(unit, found, report)
-        return found
+        if report.ended_early is not None and (
+            recommendation.proposal is None or recommendation.proposal.must_reach is None
+        ):
+            raise InvalidReport(f"ended_early: the window of {recommendation.id} should have been measured to its end")
+        _verify_bound(unit, recommendation, report)
+        return recommendation
     if report.window is None or not report.metrics:
         return None
     return measurements.being_watched(unit, database, report.window.start)

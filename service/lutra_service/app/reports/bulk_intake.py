@@ -125,27 +125,27 @@ def _is_refused(database: Database, report: Report, now: datetime) -> bool:
     return False
 
 
-def _configurations(unit: UnitOfWork, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:
+def _configurations(unit: UnitOfWork, plain: Sequence[Plain], configurations: Configurations) -> dict[str, Written]:
     """By database. One that the catalogue refuses is left out."""
-    found = {p.database.id: known.find(p.arrival.report, p.settings_key) for p in plain}
+    found = {p.database.id: configurations.find(p.arrival.report, p.settings_key) for p in plain}
     missing = [p for p in plain if found[p.database.id] is None]
     settings = unit.bulk.settings([p.arrival.key for p in missing])
     for each in missing:
-        found[each.database.id] = _read(each, settings, known)
+        found[each.database.id] = _read(each, settings, configurations)
     return {id_: written for id_, written in found.items() if written is not None}
 
 
-def _read(plain: Plain, settings: Mapping[Key, str], known: Configurations) -> Written | None:
+def _read(plain: Plain, settings: Mapping[Key, str], configurations: Configurations) -> Written | None:
     report, text = plain.arrival.report, settings[plain.arrival.key]
     name = contents(text)
-    written = known.find(report, name)
+    written = configurations.find(report, name)
     if written is None:
         found = readable(report.engine, serial.settings_from_dict(json.loads(text)))
         try:
-            written = known.keep(report, name, Written(dumps(configuration(report, found.settings))))
+            written = configurations.keep(report, name, Written(dumps(configuration(report, found.settings))))
         except InvalidReport:
             return None
-    return known.keep(report, plain.settings_key, written)
+    return configurations.keep(report, plain.settings_key, written)
 
 
 def _row(unit: UnitOfWork, plain: Plain, configuration: Written) -> dict[str, Any]:

@@ -156,7 +156,7 @@ class RetentionRepository:
         return self._delete(c.id, ids)
 
     def delete_surplus_sessions(self, database_id: str, before: datetime, keep: int) -> int:
-        """A batch of those that ended, are not among the newest `keep` of them, and have no recommendation left."""
+        """A batch of ended sessions without recommendations, except the newest `keep`."""
         c = _SESSIONS
         used = select(_RECOMMENDATIONS.id).where(_RECOMMENDATIONS.session_id == c.id).exists()
         ended = select(c.id).where(c.database_id == database_id, c.ended_at < before, ~used)

@@ -87,12 +87,12 @@ def _control_is_the_servers(connection: Connection, folder: Path) -> bool | None
     found = None
     for _ in range(LOOKS):
         before = control_in(folder)
-        told = _control(connection)
+        control = _control(connection)
         after = control_in(folder)
-        if told is None or before is None or after is None:
+        if control is None or before is None or after is None:
             return None
-        found = told in (before, after)
-        if found or told.identifier != after.identifier:
+        found = control in (before, after)
+        if found or control.identifier != after.identifier:
             break
     return found
 

@@ -35,14 +35,14 @@ def defragments(allocator: str, pid: int | None, executable: str) -> bool:
 def _programs(pid: int | None, executable: str) -> Iterator[Path]:
     if pid is None:
         return
-    told = Path(executable)
-    yield told
+    program = Path(executable)
+    yield program
     try:
         running = Path(psutil.Process(pid).exe())
     except psutil.Error:
-        running = told
+        running = program
     # A loader that runs the program has another name.
-    if running.name == told.name:
+    if running.name == program.name:
         yield running
-    if found := shutil.which(told.name):
+    if found := shutil.which(program.name):
         yield Path(found)

@@ -19,13 +19,13 @@ def read(pid: int | None, root: Path = Path("/")) -> Reading | None:
         return None
     files = FILES.search(_text(root / f"proc/{pid}/limits"))
     huge = _text(root / "sys/kernel/mm/transparent_hugepage/enabled")
-    told = {
+    fields = {
         "files": files[1] if files else "",
         "overcommit": _text(root / "proc/sys/vm/overcommit_memory").strip(),
         "huge_pages": str(int(ALWAYS in huge)) if huge else "",
         "folder_gone": _is_gone(root / f"proc/{pid}/cwd"),
     }
-    gauges = {name: float(text) for name, text in told.items() if text.isdecimal()}
+    gauges = {name: float(text) for name, text in fields.items() if text.isdecimal()}
     return Reading(gauges=gauges) if gauges else None
 
 

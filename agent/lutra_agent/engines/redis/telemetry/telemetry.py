@@ -122,19 +122,19 @@ class RedisTelemetry:
         if waiting is not None:
             self._unread = waiting
             gauges |= clients.stuck(waiting, monotonic_s)
-        told = paused(info)
-        return Reading(gauges=gauges if told is None else {**gauges, "pause": told})
+        answer = paused(info)
+        return Reading(gauges=gauges if answer is None else {**gauges, "pause": answer})
 
     def _cluster(self, info: Mapping[str, str]) -> Reading | None:
         """None if the server is none of a cluster."""
         if info.get("cluster_enabled") != "1":
             return None
-        told = parsed(self._session.connection.text("CLUSTER", "INFO"))
+        answer = parsed(self._session.connection.text("CLUSTER", "INFO"))
         names = {"assigned": "slots_assigned", "failing": "slots_fail", "nodes": "known_nodes"}
         counted = {
-            ours: n for ours, theirs in names.items() if (n := number(told.get(f"cluster_{theirs}"))) is not None
+            ours: n for ours, theirs in names.items() if (n := number(answer.get(f"cluster_{theirs}"))) is not None
         }
-        return Reading(gauges={**counted, "down": float(told.get("cluster_state") != "ok")})
+        return Reading(gauges={**counted, "down": float(answer.get("cluster_state") != "ok")})
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         old, new = before.statements, after.statements

@@ -24,22 +24,24 @@ def remember(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
     The first time counts: a rolled-back change is not stored again when its agent reports the rollback.
     """
     how, reason, names = declined.how, declined.reason, declined.names
-    known = unit.recommendations.get(row.id)
-    decision = known.decision
+    recommendation = unit.recommendations.get(row.id)
+    decision = recommendation.decision
     if decision is None or decision.turned_down is not None:
         return
     if reason:
         decision = replace(decision, reason=reason[:LONGEST])
     database = unit.databases.get(row.database_id)
-    made = [c for c in known.changes if names is None or c["setting"] in names]
+    transition = [c for c in recommendation.changes if names is None or c["setting"] in names]
     basis = (
-        _basis(unit, database, known, [c["setting"] for c in made]) if made and database.agent.mode != "lab" else None
+        _basis(unit, database, recommendation, [c["setting"] for c in transition])
+        if transition and database.agent.mode != "lab"
+        else None
     )
     if basis is not None:
-        changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
+        changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in transition)
         one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
         decision = replace(decision, turned_down=one)
-    if decision != known.decision:
+    if decision != recommendation.decision:
         unit.recommendations.change(row.id, decision=decision)
 
 

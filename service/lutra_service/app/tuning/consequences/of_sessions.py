@@ -26,19 +26,19 @@ ACTIONS: Mapping[SessionState, Action] = {
 """Their names in the audit trail, which does not record that a session ended or resumed by itself."""
 
 
-def follow(unit: UnitOfWork, made: SessionTransition) -> None:
+def follow(unit: UnitOfWork, transition: SessionTransition) -> None:
     """A session that an operator opens or resumes takes its next step at once."""
-    row, to, by = made.row, made.to, SERVICE if made.by == SERVICE else None
-    if made.was is None:
+    row, to, by = transition.row, transition.to, SERVICE if transition.by == SERVICE else None
+    if transition.was is None:
         if to == SessionState.RUNNING:
             audit.record(unit, "session.open", row.id, None, _opened(row), database_id=row.database_id)
-            next_step.after_transition(unit, made)
+            next_step.after_transition(unit, transition)
         return
     if to in ACTIONS and (to, by) != (SessionState.RUNNING, SERVICE):
-        after = {"state": to, **({"message": made.why} if by else {})}
-        audit.record(unit, ACTIONS[to], row.id, {"state": made.was}, after, database_id=row.database_id, by=by)
+        after = {"state": to, **({"message": transition.why} if by else {})}
+        audit.record(unit, ACTIONS[to], row.id, {"state": transition.was}, after, database_id=row.database_id, by=by)
     if (to, by) == (SessionState.RUNNING, None):
-        next_step.after_transition(unit, made)
+        next_step.after_transition(unit, transition)
 
 
 def _opened(session: Session) -> Document:

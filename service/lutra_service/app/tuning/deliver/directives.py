@@ -121,8 +121,8 @@ def _by_hand(unit: UnitOfWork, database: Database, row: Recommendation) -> str:
         found = {c["setting"]: live.not_active(c["setting"]) for c in row.changes if c["setting"] in live.values}
     except LutraError:
         found = {}
-    told = [f"{name}: {words}" for name, words in found.items() if words]
-    return "; ".join(told) or BY_HAND
+    reasons = [f"{name}: {words}" for name, words in found.items() if words]
+    return "; ".join(reasons) or BY_HAND
 
 
 def _not_for(unit: UnitOfWork, database: Database, row: Recommendation, agent: Holder | None) -> bool:

@@ -22,10 +22,10 @@ LOOKED_AT = 16
 """The number of a database's newest snapshots that are kept if the load keeps changing."""
 
 
-def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
+def predict(unit: UnitOfWork, context: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
     """From the newest snapshot at the current load; empty if there is none, or if it knows none of the changes."""
-    newest = newest_of_this_load(unit, at)
-    return {} if newest is None else of_changes(snapshot(newest, unit), at.active, configuration, LEVEL)
+    newest = newest_of_this_load(unit, context)
+    return {} if newest is None else of_changes(snapshot(newest, unit), context.active, configuration, LEVEL)
 
 
 def of_changes(
@@ -47,25 +47,25 @@ def of_changes(
 
 def record(unit: UnitOfWork, database_id: str) -> dict[str, Document]:
     """By metric: the number of predicted readings that were measured (`n`), and how many the interval contained."""
-    told: dict[str, Document] = {}
+    accuracy: dict[str, Document] = {}
     for recommendation in unit.recommendations.measured(database_id):
         measured = recommendation.measured or {}
         for metric, p in _predicted(recommendation).items():
             if metric in measured:
-                line = told.setdefault(metric, {"n": 0, "held": 0, "level": p["level"]})
+                line = accuracy.setdefault(metric, {"n": 0, "held": 0, "level": p["level"]})
                 line["n"] += 1
                 line["held"] += p["low"] <= measured[metric] <= p["high"]
-    return told
+    return accuracy
 
 
 def _predicted(recommendation: Recommendation) -> Document:
     return {} if recommendation.proposal is None else recommendation.proposal.predictions
 
 
-def newest_of_this_load(unit: UnitOfWork, at: ServerContext) -> str | None:
+def newest_of_this_load(unit: UnitOfWork, context: ServerContext) -> str | None:
     """The id of the newest snapshot whose readings were taken under the last reported load."""
-    load = at.database.context or {}
-    latest = unit.snapshots.newest_ids(at.database.id, LOOKED_AT)
+    load = context.database.context or {}
+    latest = unit.snapshots.newest_ids(context.database.id, LOOKED_AT)
     return next((id_ for id_ in latest if same_context(load, snapshot(id_, unit).context)), None)
 
 

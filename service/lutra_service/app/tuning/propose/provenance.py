@@ -31,9 +31,9 @@ def leans_on(unit: UnitOfWork, row: Recommendation) -> Document | None:
 
 def _sentence(workloads: list[Document], without: Document, differs: list[str]) -> str:
     named = ", ".join(f"{each['name'] or each['workload']} (weight {each['weight']:.2f})" for each in workloads)
-    told = f"It uses {'a past workload' if len(workloads) == 1 else 'past workloads'}: {named}."
+    sentence = f"It uses {'a past workload' if len(workloads) == 1 else 'past workloads'}: {named}."
     if not differs:
-        return f"{told} Without them, it would propose the same."
+        return f"{sentence} Without them, it would propose the same."
     values = ", ".join(f"{name} = {without[name]}" for name in differs[:SHOWN])
     more = f" and {len(differs) - SHOWN} more" if len(differs) > SHOWN else ""
-    return f"{told} Without them, it would propose {values}{more}."
+    return f"{sentence} Without them, it would propose {values}{more}."

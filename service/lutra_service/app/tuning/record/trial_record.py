@@ -81,15 +81,15 @@ def is_baseline(session: Session, configuration: Mapping[str, Any]) -> bool:
 
 
 def with_aim(
-    session: Session, rows: Sequence[Recommendation], one: Recommendation, metrics: dict[str, float]
+    session: Session, rows: Sequence[Recommendation], recommendation: Recommendation, metrics: dict[str, float]
 ) -> dict[str, float]:
-    """The readings under `one` with the aim over the session's loads, if it has several.
+    """The readings under `recommendation` with the aim over the session's loads, if it has several.
 
     The references are those of the session's previous `rows`.
     """
     if session.aim is None:
         return metrics
-    earlier = [r for r in since_rebase(session, rows) if r.measured is not None and r.id != one.id]
+    earlier = [r for r in since_rebase(session, rows) if r.measured is not None and r.id != recommendation.id]
     readings = [*(numbers(r) for r in earlier), metrics]
-    of_baseline = [is_baseline(session, r.configuration) for r in (*earlier, one)]
+    of_baseline = [is_baseline(session, r.configuration) for r in (*earlier, recommendation)]
     return session.aim.completed(readings, of_baseline)[-1]

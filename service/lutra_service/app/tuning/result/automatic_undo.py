@@ -43,8 +43,8 @@ def _withdrawn_by(row: Recommendation) -> str | None:
     return None if row.delivery is None else row.delivery.withdrawn_by
 
 
-def undo_forgotten(unit: UnitOfWork, seen: SettingsSeen) -> None:
-    row = outcomes.forgotten(unit, seen.database, seen.report)
+def undo_forgotten(unit: UnitOfWork, settings_seen: SettingsSeen) -> None:
+    row = outcomes.forgotten(unit, settings_seen.database, settings_seen.report)
     if row is not None:
         _undo(unit, row, SERVICE, outcomes.LOST)
 

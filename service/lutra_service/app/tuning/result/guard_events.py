@@ -12,8 +12,8 @@ from lutra_service.db.store import UnitOfWork
 
 def record(unit: UnitOfWork, fact: GuardFired) -> None:
     """An agent that died between two steps reports an event twice, under one id."""
-    database, told = fact.database, fact.told
-    found = unit.recommendations.find(told.directive) if told.directive else None
+    database, event = fact.database, fact.told
+    found = unit.recommendations.find(event.directive) if event.directive else None
     recommendation = found if found is not None and found.database_id == database.id else None
     open_session = unit.sessions.open_one(database.id)
     session_id = recommendation.session_id if recommendation else open_session.id if open_session else None
@@ -24,16 +24,16 @@ def record(unit: UnitOfWork, fact: GuardFired) -> None:
             database_id=database.id,
             session_id=session_id,
             recommendation_id=recommendation.id if recommendation else None,
-            agent_event=told.id,
-            guard=told.guard,
-            at=told.at,
+            agent_event=event.id,
+            guard=event.guard,
+            at=event.at,
             received_at=unit.now,
-            told=told.model_dump(mode="json"),
+            told=event.model_dump(mode="json"),
         )
     )
     if new:
-        seen = {name: getattr(told, name) for name in ("metric", "value", "bound", "held_s", "message")}
-        audit.guard_fired(unit, database.id, id_, told.guard, seen, recommendation)
+        seen = {name: getattr(event, name) for name in ("metric", "value", "bound", "held_s", "message")}
+        audit.guard_fired(unit, database.id, id_, event.guard, seen, recommendation)
 
 
 def listed(

@@ -28,8 +28,8 @@ def sentence(unit: UnitOfWork, handed_over: Recommendation) -> str | None:
         return None
     counted = any(name.partition(".")[0] in COUNTS for context in loads for name in context)
     others = "at other numbers of clients" if counted else "under other loads"
-    told = ", and ".join(dict.fromkeys(map(_load, loads)))
-    return f"measured {told}; it was not measured {others}"[:LONGEST]
+    words = ", and ".join(dict.fromkeys(map(_load, loads)))
+    return f"measured {words}; it was not measured {others}"[:LONGEST]
 
 
 def _load(context: Mapping[str, Any]) -> str:

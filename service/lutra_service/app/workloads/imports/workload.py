@@ -132,7 +132,7 @@ class Workload:
 
     @property
     def load(self) -> dict[str, Value]:
-        """Those of them that are not facts of the server."""
+        """The circumstances that are not facts of the server."""
         return {n: v for n, v in self.constant.items() if n not in FACTS}
 
     @cached_property

@@ -21,10 +21,10 @@ class Certificate:
     view: str = "the server's certificate"
 
     def read(self, connection: Connection, status: Status) -> Reading | None:
-        told = status.get(ENDS, "").strip()
-        if not told:
+        text = status.get(ENDS, "").strip()
+        if not text:
             return None  # it has none
-        ends = datetime.strptime(told, FORMAT).replace(tzinfo=UTC)
+        ends = datetime.strptime(text, FORMAT).replace(tzinfo=UTC)
         return Reading(gauges={"left_s": ends.timestamp() - certain(connection.row(NOW)[0])})
 
 
