@@ -21,7 +21,7 @@ KINDS: Mapping[Kind, str] = {
     "outage": "clients are failing or waiting in vain now",
     "danger": "data can be lost, or the server can stop",
     "fault": "a setting limits the server's performance",
-    "elsewhere": "time is lost where no setting helps",
+    "elsewhere": "time is lost, and no setting helps",
     "enough": "a setting is large enough, or could release memory",
     "note": "nothing is wrong, but the information may be useful",
 }
