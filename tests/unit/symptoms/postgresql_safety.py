@@ -109,7 +109,7 @@ SAFETY = (
         {"activity.places": 50},
         {"activity.places": 76},
         executes=["ALTER SYSTEM SET superuser_reserved_connections = 3;"],
-        says="50 of max_connections = 100 are kept for superusers",
+        says="50 of max_connections = 100 are reserved for superusers",
         quiet=[pg(max_connections=20)],
     ),
     Case(
@@ -134,7 +134,7 @@ SAFETY = (
         "few_open_files",
         pg(max_files_per_process=64),
         quiet=[pg(), pg(max_files_per_process=201)],
-        says="hold 64 files",
+        says="keep 64 files",
     ),
     Case(
         "checksums_failed",
@@ -200,7 +200,7 @@ SAFETY = (
     Case(
         "archive_timeout_short",
         pg(archive_mode="on", archive_timeout=5),
-        says="archive_timeout = 5 s: up to 17,280 files of the WAL a day, with 16 MB each in the archive (270 GB)",
+        says="archive_timeout = 5 s: up to 17,280 WAL files a day, with 16 MB each in the archive (270 GB),",
         quiet=[pg(archive_timeout=5), pg(archive_mode="on"), pg(archive_mode="on", archive_timeout=31)],
     ),
     Case(
@@ -267,7 +267,7 @@ SAFETY = (
         {"slots.kept": 10},
         {"slots.kept": 8.9},
         quiet=[pg(max_replication_slots=0)],
-        says="10 of max_replication_slots = 10 are taken",
+        says="10 of max_replication_slots = 10 are in use:",
     ),
     Case(
         "slot_unread",
@@ -275,7 +275,7 @@ SAFETY = (
         SLOT,
         {"slots.inactive": 0.5},
         [{"slots.inactive_bytes": 0}, {"slots.inactive_bytes": 8.0 * GB}],
-        says="Replication slots without a reader in every reading of 1 h: 1 (dr_2). They hold 80 MB of WAL back so far",
+        says="Replication slots without a reader in every reading of 1 h: 1 (dr_2). They retain 80 MB of WAL so far,",
         texts={"slots.inactive_name": "dr_2"},
         executes=[
             "SELECT slot_name, slot_type, active, restart_lsn FROM pg_replication_slots WHERE NOT active;",
@@ -287,7 +287,7 @@ SAFETY = (
         pg(),
         {"slots.active_bytes": 20.0 * GB},
         {"slots.active_bytes": 2.4 * GB},
-        says="A replication slot with a reader holds 20 GB of WAL back",
+        says="A replication slot with a reader retains 20 GB of WAL:",
     ),
     Case(
         "slot_near_loss",
@@ -295,7 +295,7 @@ SAFETY = (
         {"slots.kept": 1, "slots.safe_bytes": 1.0 * GB},
         {"slots.safe_bytes": 3.1 * GB},
         [{"slots.kept": 0}],
-        says="may hold 1 GB more of max_slot_wal_keep_size = 10 GB",
+        says="may retain 1 GB more until max_slot_wal_keep_size = 10 GB;",
         quiet=[pg()],
     ),
     Case(
@@ -304,7 +304,7 @@ SAFETY = (
         {"horizon.slot_catalog_xids": 1e6, "horizon.xids": 3.6e6},
         {"horizon.slot_catalog_xids": 590_000},
         [{"horizon.slot_catalog_xids": 99_000, "horizon.xids": 36_000}],
-        says="as they were 1,000,000 transactions ago",
+        says="system tables' state of 1,000,000 transactions ago:",
     ),
     Case(
         "constraints_not_checked",
@@ -425,7 +425,7 @@ SAFETY = (
         pg(),
         {"clients.plain_public": 2},
         {"clients.plain_public": 0},
-        says="not encrypted: 2. All",
+        says="not encrypted: 2. Their data",
     ),
     Case(
         "clients_unencrypted",
@@ -435,7 +435,7 @@ SAFETY = (
         [{"clients.plain_public": 1}],
         says="not encrypted: 4 of 9, with ssl = off",
     ),
-    Case("passwords_md5", pg(), {"hba.md5": 3}, {"hba.md5": 0}, says="rules of pg_hba.conf that ask for md5: 3"),
+    Case("passwords_md5", pg(), {"hba.md5": 3}, {"hba.md5": 0}, says="rules of pg_hba.conf that require md5: 3."),
     Case("tls_old", pg(ssl="on", ssl_min_protocol_version="TLSv1"), quiet=[pg(ssl="on"), pg()]),
     Case("clients_are_superusers", pg(), {"clients.superusers": 20}, {"clients.superusers": 2}),
     Case(
@@ -458,7 +458,7 @@ SAFETY = (
         pg(),
         {"software.version_num": 150_009},
         {"software.version_num": 150_010},
-        says="PostgreSQL 15.9 is a release with a known fault: extensions",
+        says="PostgreSQL 15.9 has a known bug: extensions",
     ),
     Case(
         "minor_release_old",
