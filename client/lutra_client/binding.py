@@ -41,7 +41,8 @@ LEFT_OUT = _LeftOut()
 
 @cache
 def signature(describe: Callable[..., Any], comes_in: Any) -> Signature:
-    """Of the method that carries out what `describe` describes. The answer comes in `comes_in`, a generic type or None.
+    """The signature of the method that executes the call that `describe` describes. The answer comes in `comes_in`, a
+    generic type or None.
 
     The first parameter is the client's, and is not named.
     """

@@ -51,8 +51,8 @@ class Client(Calls[Blocking]):
 
     @classmethod
     def from_environment(cls) -> Self:
-        """By `LUTRA_URL`, `LUTRA_TOKEN` and `LUTRA_CA_FILE`; what is not set comes from the context in use, which
-        `lutra up` or `lutra login` saved. Raises ValueError without a token.
+        """A client from `LUTRA_URL`, `LUTRA_TOKEN` and `LUTRA_CA_FILE`. Variables that are not set come from the
+        context in use, which `lutra up` or `lutra login` saved. Raises ValueError without a token.
         """
         context = _named()
         return cls(context.url, context.token, ca_file=context.ca_file)

@@ -1,4 +1,5 @@
-"""Which service a program talks to: contexts, which `lutra up` and `lutra login` save, and the environment, which wins.
+"""The service that a program uses: contexts, which `lutra up` and `lutra login` save, and the environment, which takes
+precedence.
 
 Only the standard library is imported here: the service's and the agent's commands read and save contexts too.
 """

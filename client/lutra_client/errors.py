@@ -75,7 +75,7 @@ class Conflict(Problem):
 
 
 class TooBusy(Problem):
-    """429, 503: later, after `retry_after_s` where the service said so."""
+    """429, 503: try later, after `retry_after_s` if the service named a time."""
 
     def __init__(self, response: httpx.Response, told: Mapping[str, Any]) -> None:
         super().__init__(response, told)

@@ -46,10 +46,10 @@ class Retries:
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or not 0 < self.first_s <= self.longest_s:
-            raise ValueError(f"attempts ≥ 1 and 0 < first_s ≤ longest_s are wanted, got {self}")
+            raise ValueError(f"attempts ≥ 1 and 0 < first_s ≤ longest_s are required, got {self}")
 
     def pause_s(self, attempt: int, asked_s: float | None) -> float:
-        """Before the attempt that follows number `attempt`, from 1."""
+        """The pause after attempt number `attempt`, from 1."""
         usual = min(self.first_s * 2 ** (attempt - 1), self.longest_s)
         return usual * (0.5 + self.chance() / 2) if asked_s is None else asked_s
 

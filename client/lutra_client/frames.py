@@ -1,4 +1,4 @@
-"""Documents as data frames. pandas is imported by this module alone, and only where a frame is asked for."""
+"""Documents as data frames. Only this module imports pandas, and only when a frame is requested."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Observed:
         self._count += 1
 
     def frame(self) -> pd.DataFrame:
-        """In the order in which they came; `attrs["units"]` has the unit of each column that has one."""
+        """Rows keep their order; `attrs["units"]` has the unit of each column that has one."""
         pandas, *_ = _installed()
         frames = [group.frame() for group in self._groups.values()]
         found: pd.DataFrame = pandas.concat(frames) if frames else pandas.DataFrame(columns=list(HEAD))

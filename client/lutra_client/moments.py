@@ -1,4 +1,4 @@
-"""The moments of an answer: its type shows their positions, where the texts become datetimes."""
+"""The times in an answer: its type shows their positions, at which texts become datetimes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reader_of(kind: Any) -> Reader | None:
 
 
 def text(value: Any) -> Any:
-    """As it travels: a moment as RFC 3339, in UTC where it has no offset; every other value as it is."""
+    """The value as it is sent: a datetime as RFC 3339, in UTC if it has no offset; every other value is unchanged."""
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
     if isinstance(value, date):

@@ -38,7 +38,7 @@ class Request(Generic[T]):
         return self.method in SAFE or KEY in self.headers
 
     def keyed(self, key: str) -> Request[T]:
-        """With `key` as its Idempotency-Key, where it takes one and has none."""
+        """With `key` as its Idempotency-Key, if it accepts one and has none."""
         if not self.once or KEY in self.headers:
             return self
         return replace(self, headers={**self.headers, KEY: key})

@@ -35,7 +35,7 @@ FinalOrigin = Literal["handover", "baseline"]
 
 @dataclass(frozen=True)
 class Record:
-    """Of `n` readings, each predicted without knowing it, the interval contained `held`."""
+    """The interval contained `n` of `held` readings, each predicted without knowing it."""
 
     n: int
     held: int

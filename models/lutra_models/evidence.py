@@ -33,8 +33,8 @@ _ORDER: tuple[tuple[Ground, ...], ...] = (
 """The order in which people read the grounds."""
 Way = Literal["raise", "lower", "set"]
 How = Literal["rejected", "left_out", "rolled_back", "reverted", "refused", "failed"]
-"""By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard; by the agent
-that did not begin, by the server that did not take it.
+"""Declined by a person: as a whole, by approving only the rest, or once it was active. Or declined by a guard, by the
+agent, which did not begin, or by the server, which did not accept it.
 """
 Verdict = Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
 """The comparison of later windows with earlier ones at comparable load."""

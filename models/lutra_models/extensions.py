@@ -108,17 +108,18 @@ def _found(group: str, name: str) -> EntryPoint | None:
     return found[0] if found else None
 
 
-def _package(found: EntryPoint) -> Package | None:
-    return None if found.dist is None else Package(found.dist.name, found.dist.version)
+def _package(entry_point: EntryPoint) -> Package | None:
+    return None if entry_point.dist is None else Package(entry_point.dist.name, entry_point.dist.version)
 
 
-def _loaded(found: EntryPoint) -> Any:
+def _loaded(entry_point: EntryPoint) -> Any:
     try:
         invalidate_caches()
-        return found.load()
+        return entry_point.load()
     except (Exception, SystemExit) as error:
-        package = found.dist.name if found.dist else "an installed package"
+        package = entry_point.dist.name if entry_point.dist else "an installed package"
         why = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
-        message = f"{package} brings {found.name} to {found.group}, but {found.value} cannot be imported: {why}"
+        place = f"{package} brings {entry_point.name} to {entry_point.group}"
+        message = f"{place}, but {entry_point.value} cannot be imported: {why}"
         way_out = "upgrade or uninstall it, or restart this process where it was installed meanwhile"
         raise BrokenExtension(f"{message}; {way_out}") from error

@@ -218,13 +218,13 @@ class History:
         if (measured is None) == (failure is None):
             raise ValueError(f"give either measurements or a failure: got {measured!r} and {failure!r}")
         if failure is not None:
-            made = Observation.failed(configuration, failure, **more)
+            observation = Observation.failed(configuration, failure, **more)
         else:
             metrics = measured if isinstance(measured, Mapping) else {self.objective.metric: measured}
-            made = Observation(configuration, metrics, **more)
-        told = self.space.normalise(made.configuration)
+            observation = Observation(configuration, metrics, **more)
+        told = self.space.normalise(observation.configuration)
         left = (c for c in self.pending if c != told)
-        return replace(self, observations=(*self.observations, made), pending=tuple(left))
+        return replace(self, observations=(*self.observations, observation), pending=tuple(left))
 
     def __repr__(self) -> str:
         failed = len(self.observations) - len(self.completed)
@@ -305,7 +305,7 @@ class TuningSession:
     approval: Approval = "manual"
     max_trials: int = 30
     verification_rounds: int = 0
-    """At most, after the trials and before the handover, in a lab; 0 for no verification."""
+    """The maximum number of rounds after the trials and before the handover, in a lab; 0 for no verification."""
     max_changes: int | None = None
     """The most settings that a recommendation may change from the session's first configuration; None for any."""
     aim: Aim | None = None

@@ -32,7 +32,7 @@ STEPS = 100
 
 @dataclass(frozen=True)
 class Number:
-    """A numeric domain `[low, high]`, in `unit`; `log` where it spans decades.
+    """A numeric domain `[low, high]`, in `unit`; `log` if it spans decades.
 
     `special` values ("auto", "off": often -1 or 0) are legal in addition to the range and have a meaning of their own,
     so they are searched as separate values and never as the end of the range. `step`: the server rounds to multiples of
@@ -100,8 +100,8 @@ class Number:
     def rounded(self, value: float) -> float:
         """The legal value near `value` that is readable: 192 MB for 199352 kB, 2.5 for 2.459988.
 
-        Steps are powers of two where the unit counts bytes, else 1, 2 or 5 times a power of ten; none is coarser than
-        the domain's share there, of which there are `steps`.
+        Steps are powers of two if the unit counts bytes, and otherwise 1, 2 or 5 times a power of ten; none is coarser
+        than the domain's share there, of which there are `steps`.
         """
         inside = self.clip(value)
         if value in self.special or self.steps is None:
@@ -286,7 +286,7 @@ class KnobSpace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the knobs, in their order."""
+        """The names of the knobs, in their order."""
         return tuple(self._by_name)
 
     @property
@@ -315,7 +315,7 @@ class KnobSpace:
         return fingerprint([[k.name, k.applies, k.risk, _describe(k.domain)] for k in self.knobs])
 
     def normalise(self, configuration: Mapping[str, Any]) -> Configuration:
-        """This space's part of a configuration, in its order, integral floats as integers where the domain is integer.
+        """This space's part of a configuration, in its order, integral floats as integers if the domain is integer.
 
         Values outside a domain are accepted: observed values are legal history. Raises InvalidConfiguration if a knob
         is missing or its value has the wrong kind.

@@ -104,6 +104,6 @@ def duration(text: str) -> timedelta:
 
 
 def ago(now: datetime, span: timedelta) -> datetime:
-    """So long before `now`, and no earlier than 1970."""
+    """The time that long before `now`, but not before 1970."""
     first = datetime(1970, 1, 1, tzinfo=UTC)
     return now - span if span < now - first else first

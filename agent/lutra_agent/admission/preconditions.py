@@ -110,7 +110,7 @@ class Plan:
 
     @property
     def texts(self) -> dict[str, tuple[str, str]]:
-        """By setting the values before and after, as people write them."""
+        """The values before and after by setting, as people write them."""
         return {c.name: (c.before_text, c.after_text) for c in self.changes}
 
 

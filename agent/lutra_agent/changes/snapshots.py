@@ -44,7 +44,7 @@ def _taken(engine: Engine, source: SettingSource, server: Server, names: Sequenc
 
 
 def concerned(plan: Plan, snapshots: Snapshots) -> Snapshots:
-    """Those of the sources that keep some of the plan's settings, and the server's own: it is what starts again."""
+    """The sources that keep some of the plan's settings, and the server's own, because the server is restarted."""
     kept = {SERVER, *(source.name for source in plan.sources)}
     return {name: s for name, s in snapshots.items() if name in kept}
 
@@ -69,7 +69,7 @@ def differences(server: Server, snapshots: Snapshots) -> list[str]:
 
 
 def baseline_steps(state: State, live: LiveSettings, plan: Plan) -> list[tuple[SettingSource, list[Step]]]:
-    """The steps of each source, with the baseline's own text where the baseline's value of a setting is the wanted one.
+    """The steps of each source, with the baseline's own text if the baseline has the requested value of a setting.
 
     A setting without a line in the baseline's file therefore gets none.
     """

@@ -31,7 +31,7 @@ def settle_s(sources: Iterable[SettingSource]) -> float:
 
 
 def require_settled(control: ServerControl, sources: Sequence[SettingSource]) -> None:
-    """Wait until values no longer change by themselves. Raises ApplyRefused for the sources where one still may.
+    """Wait until values no longer change by themselves. Raises ApplyRefused for the sources with values that still may.
 
     Raises DatabaseUnavailable and CollectionFailed.
     """

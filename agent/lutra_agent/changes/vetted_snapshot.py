@@ -1,7 +1,7 @@
 """A snapshot from another account's folder, as far as root may restore it.
 
-That account chose every byte of it. Root writes only settings of the catalogue with it, into the settings file that the
-server, or the agent's own file, names: the other lines stay as they are, and so do the file's owner and mode.
+That account chose every byte of it. With it, root writes only settings of the catalogue, into the settings file that
+the server, or the agent's own file, names: other lines, the file's owner and its mode do not change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lutra_agent.files.saved_file import SavedFile
 from lutra_agent.state.snapshot import Snapshot, Snapshots
 
 VALUE = re.compile(r"[A-Za-z0-9_.,:=+ -]{0,200}")
-"""Of a setting of the catalogue: a number with its unit, a word, a list of switches."""
+"""The text of a catalogue setting: a number with its unit, a word, a list of switches."""
 
 MOST_OPEN = 0o644
 """For a file that is gone: a server's account may have to read one that is not its own."""

@@ -190,21 +190,21 @@ def _p99(config: Config, visible: Sequence[Visible]) -> str:
     return given or "none: no driver, no Prometheus query, no statement statistics"
 
 
-def _lines(found: Examination) -> Iterator[str]:
-    server, memory = found.server, found.memory
+def _lines(examination: Examination) -> Iterator[str]:
+    server, memory = examination.server, examination.memory
     host = f"{_size(server.host.memory_bytes)} of memory, {server.host.cores:g} cores"
-    yield f"{server.engine} {server.version}, {server.role}; the database may use {host}; mode {found.mode}"
-    yield f"connected {found.connection}"
+    yield f"{server.engine} {server.version}, {server.role}; the database may use {host}; mode {examination.mode}"
+    yield f"connected {examination.connection}"
     yield ""
-    width = max(len(v.name) for v in found.visible)
-    for item in found.visible:
+    width = max(len(v.name) for v in examination.visible)
+    for item in examination.visible:
         yield f"  {'yes' if item.available else 'no ':3}  {item.name:{width}}  {item.detail}".rstrip()
     yield ""
-    yield f"measured over a second: {found.measured.words}"
-    yield f"p99 comes from: {found.p99}"
-    known, tuned, changeable = len(server.settings), len(found.movable), len(found.permissions.changeable)
+    yield f"measured over a second: {examination.measured.words}"
+    yield f"p99 comes from: {examination.p99}"
+    known, tuned, changeable = len(server.settings), len(examination.movable), len(examination.permissions.changeable)
     yield f"settings: {known} known; of the {tuned} that it may tune, this account may change {changeable}"
-    for name, by in found.shadowed.items():
+    for name, by in examination.shadowed.items():
         yield f"  {name} is overridden by {by}"
     for name, setting in server.settings.items():
         if setting.unreached:
@@ -216,12 +216,13 @@ def _lines(found: Examination) -> Iterator[str]:
         yield "memory: unknown, because the server reports no settings"
     yield f"others: {_others(server.host)}"
     yield from (
-        f"limit: {limit.told}{f'; too little: {limit.row.remedy}' if limit.exceeded else ''}" for limit in found.limits
+        f"limit: {limit.told}{f'; too little: {limit.row.remedy}' if limit.exceeded else ''}"
+        for limit in examination.limits
     )
-    yield f"service: {found.service}"
+    yield f"service: {examination.service}"
     yield ""
-    yield "nothing is missing" if found.complete else "missing:"
-    yield from (f"  {remedy}" for remedy in found.missing)
+    yield "nothing is missing" if examination.complete else "missing:"
+    yield from (f"  {remedy}" for remedy in examination.missing)
 
 
 def _others(host: Host) -> str:
@@ -233,31 +234,31 @@ def _others(host: Host) -> str:
     return f"{share}, the kernel included; the server's processes hold {_size(host.resident_bytes or 0)} now"
 
 
-def _document(found: Examination) -> dict[str, Any]:
+def _document(examination: Examination) -> dict[str, Any]:
     return {
-        "engine": found.server.engine,
-        "version": found.server.version,
-        "role": found.server.role,
-        "mode": found.mode,
-        "connection": found.connection,
-        "host": asdict(found.server.host),
-        "visible": [asdict(v) for v in found.visible],
-        "p99": found.p99,
-        "measured": dict(found.measured.targets),
-        "settings": len(found.server.settings),
-        "movable": list(found.movable),
-        "changeable": sorted(found.permissions.changeable),
-        "may_reload": found.permissions.may_reload,
-        "shadowed": found.shadowed,
-        "unreached": {n: s.unreached for n, s in found.server.settings.items() if s.unreached},
-        "memory": found.memory,
+        "engine": examination.server.engine,
+        "version": examination.server.version,
+        "role": examination.server.role,
+        "mode": examination.mode,
+        "connection": examination.connection,
+        "host": asdict(examination.server.host),
+        "visible": [asdict(v) for v in examination.visible],
+        "p99": examination.p99,
+        "measured": dict(examination.measured.targets),
+        "settings": len(examination.server.settings),
+        "movable": list(examination.movable),
+        "changeable": sorted(examination.permissions.changeable),
+        "may_reload": examination.permissions.may_reload,
+        "shadowed": examination.shadowed,
+        "unreached": {n: s.unreached for n, s in examination.server.settings.items() if s.unreached},
+        "memory": examination.memory,
         "limits": [
             {"name": n.row.name, "has": n.has, "needs": n.needs, "what": n.row.what, "remedy": n.row.remedy}
-            for n in found.limits
+            for n in examination.limits
         ],
-        "missing": list(found.missing),
-        "service": found.service,
-        "complete": found.complete,
+        "missing": list(examination.missing),
+        "service": examination.service,
+        "complete": examination.complete,
     }
 
 

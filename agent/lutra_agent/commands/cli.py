@@ -166,7 +166,7 @@ def look(url: str, seconds: float, as_json: bool, junit: Path | None, html: Path
     """Show what is wrong with the server at URL, and what would cure it. No file and no service is needed.
 
     URL begins with the engine's name, as in engine://user@host/database. The password comes from where the engine's
-    own clients keep it. The command only reads: it changes nothing, and sends nothing to any other place.
+    own clients keep it. The command only reads: it changes nothing, and sends nothing anywhere else.
 
     The exit status is 1 if there is a finding of KIND or of a worse kind (outage, danger, fault, elsewhere, enough,
     note), or one of at least STRENGTH (0 to 1). It is 2 if something of that kind could not be judged, or if the

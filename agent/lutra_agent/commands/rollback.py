@@ -100,9 +100,9 @@ def _remember(
     changed = {n: {"before": before[n], "after": v} for n, v in restored.items() if before[n] != v}
     if before and not changed:
         return
-    told = {"target": target, "at": database.clock.now(), "reason": reason[:1000], "settings": changed}
+    fields = {"target": target, "at": database.clock.now(), "reason": reason[:1000], "settings": changed}
     try:
-        HostRollbacks(database.state).add(HostRollback.model_validate(told))
+        HostRollbacks(database.state).add(HostRollback.model_validate(fields))
     except OSError as error:
         yield f"the service will not be notified, as {database.state.folder} cannot be written: {error}"
 

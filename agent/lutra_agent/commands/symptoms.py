@@ -33,7 +33,7 @@ from lutra_agent.runtime.seen_database import admits_nobody
 
 
 def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
-    """Of windows of at most ten seconds. Raises DatabaseUnavailable and CollectionFailed.
+    """The diagnosis of windows of at most ten seconds. Raises DatabaseUnavailable and CollectionFailed.
 
     A server that refuses every login, or does not answer, is judged by that alone.
     """

@@ -1,4 +1,4 @@
-"""Where `lutra-agent tune` meets the outside world: the lock decides whether it works or watches."""
+"""The surroundings of `lutra-agent tune`: the lock decides whether it works or watches."""
 
 from __future__ import annotations
 

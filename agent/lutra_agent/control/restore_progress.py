@@ -38,9 +38,9 @@ class RestoreProgress:
 
 
 class RecordedProgress(RestoreProgress):
-    """In the record of the change that is being undone: an agent that starts again does not restart the server again.
+    """Progress in the record of the change that is being undone: a restarted agent does not restart the server again.
 
-    Where no change is being undone, this object alone knows.
+    If no change is being undone, only this object has the progress.
     """
 
     def __init__(self, changes: ChangeStore) -> None:

@@ -49,7 +49,7 @@ def build(config: Mapping[str, Any], database: Database) -> Driver:
 
 
 def build_loads(config: Mapping[str, Any], database: Database) -> dict[str, Driver]:
-    """By name, the driver with what each table of `[[driver.loads]]` changes of it. Raises ConfigError."""
+    """By name, the driver with the changes of each table of `[[driver.loads]]`. Raises ConfigError."""
     tables = config.get(LOADS, [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
         raise ConfigError("driver.loads: expected a list of tables: [[driver.loads]]")

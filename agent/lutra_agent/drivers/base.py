@@ -23,8 +23,7 @@ def nothing() -> None:
 class Measurement:
     """The clients' readings in a window: qps and tps per second, latencies in ms; `statement` names the load.
 
-    Where the window was `ended` early there are no metrics, because those of its start are not those of the whole
-    window.
+    If the window was `ended` early there are no metrics, because those of its start do not apply to the whole window.
     """
 
     window_start: datetime

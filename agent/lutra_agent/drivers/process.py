@@ -55,8 +55,8 @@ def run(
 ) -> Finished:
     """Run to the end, calling back `warmup_s` after the start and `duration_s` after that (or at the end).
 
-    As soon as `over` says so inside the window, the end is called and the program killed. Raises DriverFailed for a
-    program that is missing, fails, ends before its window began, or does not end.
+    As soon as `over` requests it inside the window, the end is called and the program is killed. Raises DriverFailed
+    for a program that is missing, fails, ends before its window began, or does not end.
     """
     name = Path(argv[0]).name
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

@@ -57,7 +57,7 @@ class SavedFile:
 
 
 def save_file(path: Path | None) -> SavedFile | None:
-    """The file's bytes, where this account may read it and write them back, even if the file does not exist yet."""
+    """The file's bytes, if this account may read the file and write them back, even if the file does not exist yet."""
     if path is None or not os.access(path.parent, os.W_OK | os.X_OK):
         return None
     try:

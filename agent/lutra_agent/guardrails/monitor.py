@@ -83,7 +83,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Of the change, by the window that ended at `at`: guardrails go on watching it until `watch_until`."""
+    """The change is confirmed by the window that ended at `at`; guardrails continue to watch it until `watch_until`."""
 
     change: ChangeRecord
     at: datetime

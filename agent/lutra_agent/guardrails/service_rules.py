@@ -37,7 +37,7 @@ class ServiceRules:
                 log.warning("%s", problem)
 
     def guardrails(self) -> dict[GuardName, Guardrail]:
-        """Each guardrail: the file's, else the default, and stricter where the service's is.
+        """Each guardrail: the file's, or the default, and stricter if the service's is.
 
         If the file lets the service loosen them, the service's guardrail counts unchanged.
         """

@@ -48,7 +48,7 @@ class Answer:
     items: int = 20_000
 
     def json_bytes(self) -> bytes:
-        """The content, where it may be parsed as JSON. Raises ValueError for more values than allowed.
+        """The content, if it may be parsed as JSON. Raises ValueError for more values than allowed.
 
         A megabyte of `[[],[],…]` takes forty once it is parsed.
         """

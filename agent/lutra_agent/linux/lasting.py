@@ -70,7 +70,9 @@ def remove_unfinished(file: Path) -> None:
 
 
 def write(file: Path, content: bytes) -> None:
-    """In one step, flushed to the disk, in a folder that all may read; no file if it is empty. Raises OSError."""
+    """Written in one step and flushed to the disk, in a folder that all may read; no file if it is empty. Raises
+    OSError.
+    """
     if not content:
         remove(file)
         return

@@ -105,7 +105,7 @@ class LinuxHost:
         setting = SETTINGS[row.name]
         if setting.of_server:
             return self._allocator(row)
-        found = ServerSetting(
+        server_setting = ServerSetting(
             value=live.read(setting),
             unit=self._unit(row),
             applies=row.applies,
@@ -114,10 +114,10 @@ class LinuxHost:
             shadowed=outranking.get(row.name),
         )
         if setting.options is not None:
-            return replace(found, kind="enum", options=live.options(setting))
-        nobody_remembers = row.name in RATIOS and int(found.value) > 0 and kept is None
+            return replace(server_setting, kind="enum", options=live.options(setting))
+        nobody_remembers = row.name in RATIOS and int(server_setting.value) > 0 and kept is None
         low = LEAST_BYTES if nobody_remembers else setting.low
-        return replace(found, kind="integer", low=low, high=setting.high)
+        return replace(server_setting, kind="integer", low=low, high=setting.high)
 
     def _allocator(self, row: KnobRow) -> ServerSetting:
         """Of a server that the unit runs which the administrator named. Raises Refused and OSError."""

@@ -88,12 +88,12 @@ def _disk_limits(groups: Cgroups, device: str | None) -> Mapping[str, float]:
         return {}
     found: dict[str, float] = {}
     for folder in groups.folders("blkio"):
-        told = [
+        lines = [
             (name, line.split())
             for file, name in LIMITS_V1.items()
             for line in _lines(folder / f"blkio.throttle.{file}")
         ]
-        pairs = [(name, words[1]) for name, words in told if len(words) == 2 and words[0] == device]
+        pairs = [(name, words[1]) for name, words in lines if len(words) == 2 and words[0] == device]
         for line in _lines(folder / "io.max"):
             of, *words = line.split()
             split = [word.partition("=") for word in words if of == device]

@@ -97,8 +97,8 @@ class HostProbe:
     def _memory(self) -> tuple[int, int | None]:
         """All of it, and what processes may still have of it: free, or freed for them. None if that is not told."""
         lines = (line.split() for line in _text(self._proc / "meminfo").splitlines())
-        told = {w[0]: int(w[1]) * 1024 for w in lines if len(w) > 1 and w[1].isdigit()}
-        return told.get("MemTotal:") or psutil.virtual_memory().total, told.get("MemAvailable:")
+        values = {w[0]: int(w[1]) * 1024 for w in lines if len(w) > 1 and w[1].isdigit()}
+        return values.get("MemTotal:") or psutil.virtual_memory().total, values.get("MemAvailable:")
 
     def reading(self, data_dir: Path | None = None, pid: int | None = None) -> Reading:
         """Load and free memory as gauges; processor times and the data disk's requests and bytes as counters.
@@ -171,8 +171,12 @@ class HostProbe:
         """The kernel counts those of a whole disk alone."""
         disk = None if data_dir is None else disk_of(self._root, data_dir)
         fields = [] if disk is None else _text(disk / "stat").split()
-        told = fields[15:17]
-        return dict(zip(FLUSHES, map(float, told), strict=True)) if len(told) == 2 and "".join(told).isdigit() else {}
+        values = fields[15:17]
+        return (
+            dict(zip(FLUSHES, map(float, values), strict=True))
+            if len(values) == 2 and "".join(values).isdigit()
+            else {}
+        )
 
 
 def request_sizes(metrics: dict[str, float]) -> dict[str, float]:

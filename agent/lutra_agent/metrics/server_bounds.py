@@ -26,7 +26,7 @@ LIMITS = {
 
 
 class ServerBounds:
-    """Of the process `pid`, and of those that it started where that is said."""
+    """The figures of the process `pid`, and of its children if that is stated."""
 
     def __init__(self, proc: Path) -> None:
         self._proc = proc

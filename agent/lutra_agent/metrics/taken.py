@@ -25,7 +25,7 @@ class ServerProcesses:
         self._tasks: dict[str, tuple[int, ...]] = {}
 
     def counters(self, pid: int | None) -> dict[str, float]:
-        """Seconds of processor time, and bytes to and from disks where this account may read them; and the time for
+        """Seconds of processor time, and bytes to and from disks if this account may read them; and the time for
         which its tasks ran and waited for a processor, if the kernel reports it.
 
         A process that ends between two looks is missed until the next: a counter that decreased keeps its value.

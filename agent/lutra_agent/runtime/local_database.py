@@ -76,7 +76,7 @@ class LocalDatabase(SeenDatabase):
         return stored_snapshots(self.state, LAST_KNOWN_GOOD) is not None
 
     def store_last_known_good(self, server: Server) -> None:
-        """A configuration under which a window was measured is one to restore, where the server tells it."""
+        """A configuration under which a window was measured can be restored, if the server reports it."""
         if server.settings and self.settings_read:
             store_snapshots(self.state, LAST_KNOWN_GOOD, take_snapshots(self.engine, server))
 

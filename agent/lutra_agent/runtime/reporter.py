@@ -24,7 +24,7 @@ from lutra_agent.state.unreported import GuardEvents, HostRollbacks
 LONGEST_PROBLEM, MOST_PROBLEMS = 1000, 50
 """Characters of one, and how many in one report."""
 MOST_OUTCOMES = 100
-"""In one report."""
+"""The maximum number in one report."""
 
 log = logging.getLogger(__name__)
 

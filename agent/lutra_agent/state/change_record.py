@@ -144,17 +144,17 @@ class Changes:
     @property
     def pending(self) -> str:
         """The unsettled records in words, at the agent's start; empty if there are none."""
-        told = []
+        parts = []
         if (record := self.in_hand) is not None:
-            told.append(f"{record.directive} is incomplete and is undone first: {record.words_back}")
+            parts.append(f"{record.directive} is incomplete and is undone first: {record.words_back}")
         if (record := self.watched) is not None and record.confirmed:
-            told.append(f"guards watch {record.directive} until {record.watch_until:%H:%M:%S}: {record.words}")
+            parts.append(f"guards watch {record.directive} until {record.watch_until:%H:%M:%S}: {record.words}")
         elif record is not None:
-            told.append(
+            parts.append(
                 f"{record.directive} is active and not confirmed, and is undone after {record.confirm_by:%H:%M:%S} "
                 f"unless good windows confirm it: {record.words}"
             )
-        return "; ".join(told)
+        return "; ".join(parts)
 
     @property
     def due(self) -> list[Outcome]:

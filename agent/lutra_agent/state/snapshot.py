@@ -81,7 +81,7 @@ def active_in(snapshots: Snapshots) -> dict[str, str]:
 
 
 def store_snapshots(state: State, name: str, snapshots: Snapshots) -> None:
-    """Store snapshots, unless the same ones are there already: the file's bytes count, because others write there as
+    """Store snapshots, unless the same ones already exist: the file's bytes count, because others write there as
     well.
     """
     if stored_snapshots(state, name) != snapshots:

@@ -111,7 +111,7 @@ def _ready(client: Client) -> Check:
 
 def _clocks(theirs: str | None, now: datetime) -> Check:
     if theirs is None:
-        return Check("clocks", "the service does not tell its time")
+        return Check("clocks", "the service's answer does not contain its time")
     offset = parsedate_to_datetime(theirs) - now
     told = f"the service's clock differs by {abs(offset.total_seconds()):.0f} s"
     if abs(offset) <= EXACT:

@@ -168,9 +168,9 @@ def main() -> None:
     lutra approve shop               let the agent apply it
     lutra rollback shop              take it back
 
-    LUTRA_URL, LUTRA_TOKEN and LUTRA_CA_FILE win over the service of `lutra contexts`. DATABASE is a name or an id, and
-    is optional if the token reaches only one database. RECOMMENDATION is an id, or the database whose newest one is
-    meant. `lutra VERB --help` explains a verb.
+    LUTRA_URL, LUTRA_TOKEN and LUTRA_CA_FILE take precedence over the service of `lutra contexts`. DATABASE is a name or
+    an id, and is optional if the token reaches only one database. RECOMMENDATION is an id, or the database whose newest
+    one is meant. `lutra VERB --help` explains a verb.
     """
 
 

@@ -127,4 +127,6 @@ def _known(incomplete: str) -> list[str]:
 def _warn_of_environment() -> None:
     names = [name for name in WINNERS if os.environ.get(name)]
     if names:
-        click.echo(f"note: {' and '.join(names)} from the environment win over the context in use", err=True)
+        click.echo(
+            f"note: {' and '.join(names)} from the environment take precedence over the context in use", err=True
+        )

@@ -88,7 +88,7 @@ def _what_if(found: PredictionsAnswer) -> Iterator[str]:
     for change in found["changes"]:
         yield from _change(change, None)
     if not found["changes"]:
-        yield "these settings are active already"
+        yield "these settings are already active"
     for line in _predictions(found["predictions"]):
         yield from _paragraph(f"expected: {line}")
     if not found["predictions"]:

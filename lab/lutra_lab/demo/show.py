@@ -19,7 +19,7 @@ MAX_CHANGES = 6
 SHARES = (0.5, 0.9, 0.95)
 """For each of these shares of the predicted gain, the demo prints the fewest settings that give it."""
 ORIGINS = {
-    "current": "the settings as they are",
+    "current": "the current settings",
     "rule_based": "the rules for this hardware",
     "space_filling": "an unexplored region, to learn",
     "improvement": "where the model expects more",

@@ -85,7 +85,7 @@ class Latencies:
         return sum(latency * n for latency, n in self._counts.items()) / len(self) / US_PER_MS
 
     def stddev_ms(self) -> float:
-        """Of the population."""
+        """The standard deviation of the population."""
         mean_us = self.mean_ms() * US_PER_MS
         squares = sum(n * (latency - mean_us) ** 2 for latency, n in self._counts.items())
         return math.sqrt(squares / len(self)) / US_PER_MS
@@ -98,7 +98,7 @@ SETTLE_S = 600.0
 
 @dataclass(frozen=True)
 class Options(Section):
-    """The driver's section. `statements` per transaction: 0 has them counted where the script allows it.
+    """The driver's section. `statements` per transaction: with 0 they are counted, if the script allows it.
 
     `scale`, `rate`: 0 for none. `threads`: 0 for as many as the clients keep busy.
     """

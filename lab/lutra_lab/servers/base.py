@@ -90,7 +90,7 @@ class ScratchServer(ABC):
     @classmethod
     @abstractmethod
     def find(cls, programs: Path | None = None) -> Path:
-        """The folder of its programs: this one, or where the machine has them.
+        """The folder of its programs: this one, or the machine's own.
 
         Raises LabError, which says how to install them.
         """
@@ -162,7 +162,7 @@ class ScratchServer(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The server's process, where it runs."""
+        """The server's process; None if it is not running."""
         return processes.named(self.pid_file, self.arguments[0])
 
     def __enter__(self) -> Self:

@@ -44,7 +44,7 @@ def checked(bin_dir: Path) -> Path:
 
 
 def reachable(bin_dir: Path, account: Account, directory: Path) -> Path:
-    """`bin_dir`, or its whole installation copied into `directory` where the account may not enter the original."""
+    """`bin_dir`, or its whole installation copied into `directory` if the account may not enter the original."""
     if account.reaches(bin_dir):
         return bin_dir
     copy = directory / "installation"

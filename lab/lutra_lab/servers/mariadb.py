@@ -18,11 +18,11 @@ HISTOGRAM = {
     "loose_query_response_time_range_base": "2",
     "loose_query_response_time_stats": "ON",
 }
-"""Options with which the server counts response times, where the plugin is installed."""
+"""Options with which the server counts response times, if the plugin is installed."""
 
 
 class ScratchMariadb(ScratchMysqld):
-    """`include_file` is where the agent writes its settings; the server reads that folder last."""
+    """The agent writes its settings into `include_file`; the server reads that folder last."""
 
     engine = "mariadb"
     title = "MariaDB"

@@ -60,7 +60,7 @@ class ScratchMysql(ScratchMysqld):
 
 
 def own() -> Path | None:
-    """This machine's own, where it has one: MariaDB's program may bear the same name."""
+    """This machine's own program, if it has one: MariaDB's program may have the same name."""
     program = shutil.which("mysqld", path="/usr/sbin")
     return Path("/") if program is not None and "MariaDB" not in _said(program) else None
 

@@ -57,7 +57,7 @@ def end(arguments: Collection[str], number: signal.Signals, patience_s: float = 
 
 
 def kill(arguments: Collection[str], first: signal.Signals) -> None:
-    """End them by `first`, and by SIGKILL where that does not do. Raises LabError."""
+    """End them with `first`, and with SIGKILL if that is not enough. Raises LabError."""
     try:
         end(arguments, first, GENTLE_S)
     except LabError:

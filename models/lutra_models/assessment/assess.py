@@ -148,12 +148,12 @@ class _Rules:
             free -= near
         return {}
 
-    def _within_data(self, space: KnobSpace, found: Configuration, names: Iterable[str]) -> Configuration:
+    def _within_data(self, space: KnobSpace, configuration: Configuration, names: Iterable[str]) -> Configuration:
         """No farther than the data have use for, where their size is known."""
         most = {n: b for n in names if (b := self._most(n)) is not None}
         domains = {n: d for n in most if isinstance(d := space[n].domain, Number)}
         values = {n: d.clip(most[n] / factor(d.unit)) for n, d in domains.items()}
-        return found.replace({n: int(v) for n, v in values.items() if v < _number(found[n])})
+        return configuration.replace({n: int(v) for n, v in values.items() if v < _number(configuration[n])})
 
     def _most(self, name: str) -> float | None:
         """In the catalogue's bytes; None if no row bounds it, or nobody knows the size of the data."""
@@ -356,14 +356,16 @@ def moved(live: LiveSettings, name: str, after: Value) -> str:
     return f"{verb} {name} from {live.text(name, before)} to {live.text(name, after)}"
 
 
-def _readable(space: KnobSpace, found: Configuration, names: Iterable[str]) -> Configuration:
+def _readable(space: KnobSpace, configuration: Configuration, names: Iterable[str]) -> Configuration:
     """The settings `names` of what was found, in numbers that people can read where the rules of the space allow it."""
     for name in names:
-        domain, value = space[name].domain, found[name]
+        domain, value = space[name].domain, configuration[name]
         if isinstance(domain, Number) and not isinstance(value, str) and value not in domain.special:
-            rounded = (found.replace({name: v}) for v in (domain.rounded(value), _whole_megabytes(domain, value)))
-            found = next((c for c in rounded if not space.refusal(c)), found)
-    return found.restrict(names)
+            rounded = (
+                configuration.replace({name: v}) for v in (domain.rounded(value), _whole_megabytes(domain, value))
+            )
+            configuration = next((c for c in rounded if not space.refusal(c)), configuration)
+    return configuration.restrict(names)
 
 
 def _whole_megabytes(domain: Number, value: float) -> float:

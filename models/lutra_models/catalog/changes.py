@@ -32,7 +32,7 @@ class Change:
 class ChangeSteps:
     """A change with the steps that make it, and those that undo it afterwards.
 
-    `reload` follows either where the steps alone change a file: the agent reloads by itself, a person has to.
+    `reload` follows if the steps only change a file: the agent reloads by itself, a person has to.
     """
 
     change: Change
@@ -53,8 +53,8 @@ def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Ch
     """The settings that differ from the live server, and those that wait for a restart there. Raises
     InvalidConfiguration.
 
-    In an order that keeps the couplings at every step, forwards and backwards: a server may clamp a setting to another.
-    The server's own come first, then those that each further source keeps.
+    The changes in an order that keeps the couplings at every step, forwards and backwards: a server may clamp a setting
+    to another. The server's own settings come first, then those of each further source.
     """
     found = []
     for name, value in target.items():

@@ -27,7 +27,7 @@ class Readable:
 
 
 def readable(engine: str, settings: Mapping[str, ServerSetting]) -> Readable:
-    """Those of the settings that can be kept, and why each other one of the catalogue cannot. Raises NotFound.
+    """The settings that can be read, and the reason for each other setting of the catalogue. Raises NotFound.
 
     Rows of every version count: the same settings may be reported again after an upgrade.
     """

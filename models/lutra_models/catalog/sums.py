@@ -182,7 +182,7 @@ def memory(reported: ReportedSettings, configuration: Mapping[str, Value], count
 
 
 def memory_limit(reported: ReportedSettings, policy: Policy) -> int:
-    """In bytes: the policy's share of the memory, or less where others leave less."""
+    """The limit in bytes: the policy's share of the memory, or less if other programs leave less."""
     share, room = _share(reported.server, policy), _room(reported, _lines(reported, policy.memory_count))
     return share if room is None else min(share, room.bytes)
 
@@ -221,7 +221,7 @@ def memory_rule(reported: ReportedSettings, policy: Policy, known: Iterable[Mapp
 
 
 def with_least(rule: MemoryRule, knobs: Iterable[Knob]) -> MemoryRule:
-    """The rule with the end of each number's range that needs less memory, where the difference is material."""
+    """The rule with the end of each number's range that needs less memory, if the difference is material."""
     numbers = [(k.name, k.domain) for k in knobs if isinstance(k.domain, Number) and k.name in rule.names]
     least: dict[str, Value] = {}
     for name, domain in numbers:

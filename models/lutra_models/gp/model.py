@@ -164,8 +164,8 @@ class Model:
     def save(self, server: Server | None = None, policy: Policy | None = None) -> dict[str, Any]:
         """A JSON-able document: the history, what was fitted, the options and the generator's state.
 
-        Rules are code: they come back where the document also holds the `server` and the `policy` that they were made
-        from. Raises ValueError for a generator that `numpy.random.default_rng` did not make.
+        Rules are code: they are restored if the document also has the `server` and the `policy` from which they were
+        made. Raises ValueError for a generator that `numpy.random.default_rng` did not make.
         """
         return {
             "format": _FORMAT,

@@ -128,7 +128,7 @@ def _effect(
 
 
 def _told(
-    told: Judgement, effect: Mixture, objective: Objective, windows: Sequence[LoadedWindow], rates: Sequence[float]
+    judgement: Judgement, effect: Mixture, objective: Objective, windows: Sequence[LoadedWindow], rates: Sequence[float]
 ) -> Judgement:
     tail = (1 - LEVEL) / 2
     low, ratio, high = (math.exp(effect.quantile(share)) for share in (tail, 0.5, 1 - tail))
@@ -137,7 +137,7 @@ def _told(
     less = effect.below(0.0) >= 1 - (1 - CERTAIN) / 2
     if (more or less) and abs(math.log(ratio)) >= math.log1p(WORTH_TELLING):
         verdict = "better" if more == (objective.goal == "maximize") else "worse"
-    values = {**told.to_dict(), "verdict": verdict, "ratio": ratio, "low": low, "high": high}
+    values = {**judgement.to_dict(), "verdict": verdict, "ratio": ratio, "low": low, "high": high}
     if rates:
         unit = QPS.name if QPS.name in windows[0].metrics else TPS.name
         values |= {"rate_of": unit, "rate_low": min(rates), "rate_high": max(rates)}

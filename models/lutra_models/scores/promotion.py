@@ -20,8 +20,9 @@ PLAYS_JUDGE = FORECASTS_JUDGE - {"drift"} | {"search"}
 
 @dataclass(frozen=True)
 class Source:
-    """Where differences come from. `measure` is the number of a session that is compared; `judges` are the rooms of
-    options whose changes it shows."""
+    """The source of differences. `measure` is the number of a session that is compared; `judges` are the groups of
+    options whose changes it shows.
+    """
 
     name: SourceName
     measure: str
@@ -66,7 +67,7 @@ class Decision:
 
 
 def of_cards(candidate: Mapping[str, Any] | None, serving: Mapping[str, Any] | None) -> dict[SourceName, list[float]]:
-    """By source the differences of two scorecards, over the sessions that both were scored on as they were then."""
+    """The differences of two scorecards by source, over sessions that both scored with the same content."""
     rows = _rows(serving)
     pairs = [(mine, rows[key]) for key, mine in _rows(candidate).items() if key in rows]
     return {s.name: _differences(s, pairs) for s in SOURCES if s.name != "shadow"}

@@ -1,7 +1,7 @@
 """The core's values as JSON documents and back: what `recommend` saw, for a worker, a notebook or a replay. No I/O.
 
-`history_from_dict(history_to_dict(history))` asks the same question: it has the same key. Its rules are code; they
-come back where the document also holds the `server` and the `policy` that they were made from.
+`history_from_dict(history_to_dict(history))` asks the same question: it has the same key. Its rules are code; they are
+restored if the document also has the `server` and the `policy` from which they were made.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ UNTOUCHED = ("", "default", "override", "compiled", "compile-time", "auto")
 class Wish:
     """A symptom's wish for one setting, in bytes, milliseconds or plain numbers, or as a word.
 
-    Of a `whole` one a part cures nothing.
+    A part of a `whole` cure has no effect.
     """
 
     setting: str
@@ -40,9 +40,9 @@ class Wish:
 class Cure:
     """A change of one setting that a symptom recommends, in the server's own unit.
 
-    `after` is None if nothing can be offered, and `obstacle` says why; where both are given, the rules allow only
-    this much. `set_by` names where somebody has set the value before, None if it is the server's default.
-    `unreached` are those who have a value of their own.
+    `after` is None if nothing can be offered, and `obstacle` is the reason; with both, the rules allow only this value.
+    `set_by` is the place in which the current value was set, None if it is the server's default. `unreached` are the
+    roles and databases with their own value.
     """
 
     setting: str
@@ -72,8 +72,8 @@ class Offers:
         self._ways: dict[str, Way] = {}
 
     def cures(self, wishes: Sequence[Wish]) -> tuple[Cure, ...]:
-        """Those of one symptom. Settings that the server does not report, and words that are so already, are left out;
-        a number that cannot move says why.
+        """The cures of one symptom. Settings that the server does not report, and words that are already set, are left
+        out; a number that cannot move has a reason.
         """
         return tuple(self._cure(w) for w in wishes if w.setting in self._live.values and not self._is_so(w))
 

@@ -21,7 +21,7 @@ KINDS: Mapping[Kind, str] = {
     "outage": "clients are failing or waiting in vain now",
     "danger": "data can be lost, or the server can stop",
     "fault": "a setting limits the server's performance",
-    "elsewhere": "time is lost where no setting helps",
+    "elsewhere": "time is lost, and no setting helps",
     "enough": "a setting is large enough, or could release memory",
     "note": "nothing is wrong, but the information may be useful",
 }
@@ -56,7 +56,7 @@ HOST = "linux"
 WHOLE = Formula("1")
 """The share of a symptom without its own: all sessions, or all of the time."""
 WEAKEST = 0.3
-"""The strength of a symptom where it begins."""
+"""The strength of a symptom at its threshold."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class SymptomRow:
         return self.concerns(engine) and self.since <= parts and old_enough
 
     def strength(self, measured: float) -> float:
-        """From `WEAKEST` where it begins to `most`; 0 if it does not show."""
+        """From `WEAKEST` at its threshold to `most`; 0 if there is no symptom."""
         way = (measured - self.begins) / (self.full - self.begins)
         if way < 0:
             return WEAKEST if self._is_noted(measured) else 0.0

@@ -1,4 +1,4 @@
-"""Every route of the service: included, described, and answering for the methods that a path does not have."""
+"""Every route of the service, with its description, and the answer to methods that a path does not have."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _operation_id(route: APIRoute) -> str:
 
 def _not_allowed(request: Request, _: Exception) -> Response:
     allowed = ", ".join(allowed_methods(request.url.path)) or "GET"
-    answer = problem("method_not_allowed", f"{request.method} is not for this path; it takes {allowed}")
+    answer = problem("method_not_allowed", f"{request.method} is not allowed on this path; allowed: {allowed}")
     answer.headers["Allow"] = allowed
     return answer
 

@@ -138,7 +138,7 @@ class Local:
             _systemctl("daemon-reload")
             _systemctl("start", UNIT)
             pid = int(_systemctl("show", "--property=MainPID", "--value", UNIT).strip() or 0)
-            made = Record(port, pid, born(pid), unit=True)
+            record = Record(port, pid, born(pid), unit=True)
         else:
             kept = {name: value for name, value in os.environ.items() if not name.startswith("LUTRA_")}
             with self.log.open("ab") as log:
@@ -151,10 +151,10 @@ class Local:
                     stderr=log,
                     start_new_session=True,
                 )
-            made = Record(port, process.pid, born(process.pid))
+            record = Record(port, process.pid, born(process.pid))
         self.log.chmod(0o600)
-        self.keep(made)
-        return made
+        self.keep(record)
+        return record
 
     def stop(self, record: Record, patience_s: float) -> None:
         """Ask it to end, and wait. Raises Unusable if it has not ended after `patience_s`."""

@@ -35,13 +35,13 @@ next:
 
 
 @click.command(cls=Verb)
-@click.option("--port", type=click.IntRange(1, 65535), help="[default: the port of before, or 8000, or a free one]")
+@click.option("--port", type=click.IntRange(1, 65535), help="[default: the previous port, or 8000, or a free one]")
 def up(port: int | None) -> None:
     """Start a service on this machine, with everything that it needs.
 
     It listens on loopback and keeps its database in your data folder. The schema is made, and an administrator's token
-    is kept where `lutra` finds it by itself. A systemd of yours runs it, or else a detached process. If it runs
-    already, nothing changes. For a service that others use, see `lutra serve`.
+    is kept where `lutra` finds it by itself. It runs under your user's systemd if there is one, and otherwise as a
+    detached process. If it runs already, nothing changes. For a service that others use, see `lutra serve`.
 
     \b
     lutra up
@@ -180,7 +180,7 @@ def _require_same(running: Record, port: int | None) -> None:
 def _started(local: Local, port: int | None) -> Record:
     before = local.record()
     if before is not None and before.born:
-        click.echo(f"the service of before has ended unexpectedly (process {before.pid}); starting it again")
+        click.echo(f"the previous service has ended unexpectedly (process {before.pid}); starting it again")
     wanted = _port(before, port)
     _make_schema(local)
     record = local.start(wanted)
@@ -252,7 +252,7 @@ def _save_context(local: Local, record: Record) -> None:
     elif saved.used != CONTEXT:
         click.echo(f"in use is the context {saved.used}; `lutra contexts use {CONTEXT}` switches to this service")
     if os.environ.get("LUTRA_URL") or os.environ.get("LUTRA_TOKEN"):
-        click.echo("note: LUTRA_URL and LUTRA_TOKEN from the environment win over this service", err=True)
+        click.echo("note: LUTRA_URL and LUTRA_TOKEN from the environment take precedence over this service", err=True)
 
 
 def _new_token(settings: Settings, name: str) -> str:

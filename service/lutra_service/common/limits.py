@@ -22,11 +22,11 @@ LOAD_HOURS = timedelta(days=100)
 LOAD_HOUR_BYTES = 4 << 10
 """The rows of one hour: one row for each kind of p99, so usually 200 bytes."""
 FINDINGS = 2000
-"""Of those that are gone."""
+"""The number of findings that are gone that each database keeps."""
 RECOMMENDATIONS = 2000
-"""Of those that ended, outside sessions that are open."""
+"""The number of ended recommendations, outside open sessions, that each database keeps."""
 SESSIONS = 500
-"""Of those that ended."""
+"""The number of ended sessions that each database keeps."""
 
 SNAPSHOTS = 20
 """The number of a database's last sessions that are kept, each with its lessons."""

@@ -13,8 +13,8 @@ from lutra_models.catalog.statements import Step, as_text
 from lutra_service.common.documents import Document
 
 
-def change_to_dict(made: ChangeSteps) -> Document:
-    change = made.change
+def change_to_dict(change_steps: ChangeSteps) -> Document:
+    change = change_steps.change
     return {
         "setting": change.name,
         "before": change.before,
@@ -22,10 +22,10 @@ def change_to_dict(made: ChangeSteps) -> Document:
         "before_text": change.before_text,
         "after_text": change.after_text,
         "applies": change.applies,
-        "do": as_text(made.do_by_hand),
-        "undo": as_text(made.undo_by_hand),
-        "do_steps": [_step_to_dict(s) for s in made.do_by_hand],
-        "undo_steps": [_step_to_dict(s) for s in made.undo_by_hand],
+        "do": as_text(change_steps.do_by_hand),
+        "undo": as_text(change_steps.undo_by_hand),
+        "do_steps": [_step_to_dict(s) for s in change_steps.do_by_hand],
+        "undo_steps": [_step_to_dict(s) for s in change_steps.undo_by_hand],
     }
 
 

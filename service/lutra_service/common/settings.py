@@ -21,7 +21,7 @@ STORE, LOG = "lutra.db", "service.log"
 
 
 def own_folder() -> Path:
-    """Where `lutra up` keeps its service: `lutra` in the user's data folder."""
+    """The folder of `lutra up`: `lutra` in the user's data folder."""
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "lutra"
 
 

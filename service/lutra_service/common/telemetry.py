@@ -17,7 +17,7 @@ JOB_SECONDS = Histogram("lutra_job_seconds", "Time of a computation", ("task",),
 
 
 def exposition(*more: Metric) -> tuple[bytes, str]:
-    """Those of this process, and `more`."""
+    """The metrics of this process, and `more`."""
     return generate_latest() + generate_latest(_Given(more)), CONTENT_TYPE_LATEST
 
 

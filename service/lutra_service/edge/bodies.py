@@ -209,7 +209,7 @@ def _text(text: str) -> None:
     if len(text) > MAX_TEXT:
         raise TooLarge(f"a text has at most {MAX_TEXT} characters, got {len(text)}")
     if "\x00" in text or (not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)):
-        raise InvalidJson("a text holds NUL or half a surrogate pair")
+        raise InvalidJson("a text contains NUL or half a surrogate pair")
 
 
 def _finite(text: str) -> float:

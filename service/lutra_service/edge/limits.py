@@ -43,7 +43,7 @@ class Rate:
 
 
 class Places:
-    """At most `places` at once, `waiting` more in a queue, and of each key at most `each` in both together."""
+    """At most `places` at once, `waiting` more in a queue, and at most `each` per key in both together."""
 
     def __init__(self, what: str, places: int, waiting: int, each: int) -> None:
         self._what = what

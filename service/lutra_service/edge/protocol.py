@@ -21,8 +21,9 @@ CONNECTION = "lutra.connection"
 
 @dataclass(frozen=True)
 class Deadlines:
-    """In seconds. `head`: from the connection's beginning to a request's complete head; after an answer an idle time
-    of `idle` comes before it, and what is left of an unread body has to arrive in both. `write`: without progress."""
+    """Limits in seconds. `head`: from the connection's beginning to a request's complete head; after an answer an idle
+    time of `idle` comes before it, and the rest of an unread body has to arrive within both. `write`: without progress.
+    """
 
     head: float
     idle: float

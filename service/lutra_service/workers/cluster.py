@@ -42,7 +42,7 @@ class Cluster:
 
 
 def cluster_worker(cluster: Cluster, limits: Limits, tasks: str = TASKS) -> WorkerProcess:
-    """The deadline of the computation is kept where it runs; a gateway that is silent for longer is started again."""
+    """The worker enforces the deadline of its computation; a gateway that is silent for longer is restarted."""
     given = [cluster.to_json(), tasks, str(limits.timeout_s), str(limits.memory_bytes)]
     return WorkerProcess(["lutra_service.workers.gateway", *given], 2 * limits.timeout_s, NoWorker)
 

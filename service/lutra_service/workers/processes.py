@@ -48,7 +48,7 @@ _STARTING = _Patience(120.0, NoWorker, "a new process of a worker was not ready 
 class WorkerProcess:
     """A Worker: the Python module `command` in a process that is started when needed, and again after it ended.
 
-    `ended` is raised where the process ends, or has to be ended, during a computation.
+    `ended` is raised if the process ends, or has to be killed, during a computation.
     """
 
     def __init__(self, command: Sequence[str], timeout_s: float, ended: type[Exception] = WorkerLost) -> None:

@@ -91,4 +91,4 @@ def opened(document: object) -> Document:
             raise WorkerLost(why[:1000])
         case {"unavailable": str(why)}:
             raise NoWorker(why[:1000])
-    raise WorkerLost("its answer has a form that nobody knows")
+    raise WorkerLost("its answer has an unknown form")

@@ -38,7 +38,7 @@ HOST = (
         {"host.swap_in_bytes": HOUR * 127 * 1024},
         [],
         {"vm.swappiness": 10},
-        "2 MB came back from swap each second",
+        "2 MB per second were read from swap",
         policy=Policy(host=True),
     ),
     Case(
@@ -58,7 +58,7 @@ HOST = (
         {"host.page_tables_bytes": 0.15 * GB},
         [{"host.page_tables_bytes": 100 * MB}],
         {"vm.nr_hugepages": 112},
-        "Page tables hold 410 MB, 5 % of the server's memory: 90 connections map 208 MB",
+        "Page tables take 410 MB, 5 % of the server's memory: 90 connections map 208 MB",
         policy=Policy(host=True),
     ),
     Case(
@@ -67,7 +67,7 @@ HOST = (
         {"host.cpu_steal_s": HOUR, "host.cpu_user_s": 2 * HOUR, "host.cpu_system_s": HOUR},
         {"host.cpu_user_s": 9 * HOUR},
         [{"host.cpu_steal_s": 0.04 * HOUR, "host.cpu_user_s": 0, "host.cpu_system_s": 0.01 * HOUR}],
-        says="took 25 % of the processor time",
+        says="took 25 % of the requested processor time, the equivalent of",
     ),
     Case(
         "processors_throttled",
@@ -83,7 +83,7 @@ HOST = (
         {"host.disk_read_bytes": 1.4 * GB},
         [{"database.blks_read": 900}, {"host.disk_read_bytes": 60 * MB, "database.blks_read": 1000}],
         {"data_disk.read_ahead_kb": 128},
-        "The disk read 8 GB in 1 h, and the server asked the kernel for 781 MB.",
+        "The disk read 8 GB in 1 h, and the server requested 781 MB from the kernel.",
         policy=Policy(host=True),
     ),
 )
@@ -168,13 +168,13 @@ MACHINE = (
         {**MEMORY, "host.memory_available_bytes": 0.4 * GB, "host.swap_free_bytes": 0},
         {"host.memory_available_bytes": GB},
         {"host.swap_free_bytes": GB},
-        says="410 MB of 16 GB of memory can still be had, and 0 B of swap are free",
+        says="410 MB of 16 GB of memory are still available, and 0 B of swap are free.",
     ),
     on_host(
         "killed_for_memory",
         {"host.oom_kills": 2, **MEMORY},
         {"host.oom_kills": 0},
-        says="killed in 1 h because memory was short: 2. 8 GB can be had now",
+        says="killed in 1 h because memory was short: 2. 8 GB are available now.",
     ),
     on_host(
         "group_killed_for_memory",
@@ -208,7 +208,7 @@ MACHINE = (
         },
         {"host.committed_bytes": 6.7 * GB},
         {"host.overcommit_memory": 0},
-        says="7.6 GB of the 8 GB that may be promised are",
+        says="7.6 GB of the commit limit of 8 GB are used: at the limit,",
     ),
     on_host("panics_without_memory", {"host.panic_on_oom": 1}, {"host.panic_on_oom": 0}, says="vm.panic_on_oom is 1"),
     on_host("killed_first", {"host.server_killed_first": 900}, {"host.server_killed_first": 499}, says="900 of 1000"),
@@ -385,7 +385,7 @@ MACHINE = (
         "memory_stalls",
         {"host.memory_waiting_s": 0.3 * HOUR, "host.memory_stopped_s": 0.1 * HOUR, **MEMORY},
         {"host.memory_waiting_s": 0.049 * HOUR},
-        says="waited for memory in 30 % of 1 h, and all that had work did in 10 %",
+        says="waited for memory in 30 % of 1 h, and all of them at once in 10 %;",
     ),
     on_host(
         "group_memory_stalls",
@@ -476,7 +476,7 @@ MACHINE = (
         QUOTA,
         {"host.group_disk_writes": HOUR * 79},
         {"host.disk_writes_most": 0},
-        says="used 90 % of what it may ask of the data's disk",
+        says="used 90 % of its quota of the data's disk,",
     ),
     on_host(
         "disk_reads_slow",
@@ -502,7 +502,12 @@ MACHINE = (
         {"host.io_waiting_s": 0.3 * HOUR},
         says="was busy for 95 % of 1 h, with 8 requests at it",
     ),
-    on_host("others_take_the_host", {"host.taken_share": 0.7}, {"host.taken_share": 0.49}, says="70 % of the time"),
+    on_host(
+        "others_take_the_host",
+        {"host.taken_share": 0.7},
+        {"host.taken_share": 0.49},
+        says="70 % of the server's busy time",
+    ),
     on_host("server_stands_back", {"host.server_niceness": 19}, {"host.server_niceness": 0}, says="niceness 19"),
     on_host(
         "server_confined",
@@ -553,7 +558,7 @@ MACHINE = (
         {"host.tcp_segments_again": HOUR * 9},
         {"host.tcp_segments": 900, "host.tcp_segments_again": 90},
         {"host.tcp_segments": HOUR * 5, "host.tcp_segments_again": HOUR * 0.9},
-        says="10 % of all TCP segments were sent again, 50 a second",
+        says="10 % of all TCP segments were retransmitted, 50 a second",
     ),
     on_host(
         "connections_flood",

@@ -243,7 +243,7 @@ MYSQLDS = (
                     {"innodb_metrics.trx_rseg_history_len": 9e3},
                     {"open_transactions.oldest_s": 50, "innodb_metrics.trx_rseg_history_len": 5e5},
                 ],
-                says="INNODB_TRX names its session",
+                says="information_schema.INNODB_TRX shows it with",
             ),
             Case(
                 "purge_behind",
@@ -260,7 +260,7 @@ MYSQLDS = (
         {"temporary.tables": 1e4, "temporary.disk_tables": 9e3, "temporary.rows": 9e5},
         {"temporary.disk_tables": 2.4e3},
         [{"temporary.rows": 4e7}, {"temporary.disk_tables": 300}],
-        says="with 100 rows or fewer each, where one may have 16 MB of memory: columns of type TEXT or BLOB",
+        says="with 100 rows or fewer each and 16 MB of memory for each table: columns of type TEXT or BLOB",
     ),
     Case(
         "flushing_at_its_limit",

@@ -89,7 +89,12 @@ MYSQL_SAFETY = (
     ),
     *(Case("started_to_be_read", of(innodb_read_only="ON"), quiet=[of()]) for of in BOTH),
     Case("rescue_mode", my(innodb_force_recovery=1), quiet=[my()], says="is 1: InnoDB refuses INSERT"),
-    Case("rescue_mode", maria(innodb_force_recovery=2), quiet=[maria()], says="is 2: damaged pages are passed over"),
+    Case(
+        "rescue_mode",
+        maria(innodb_force_recovery=2),
+        quiet=[maria()],
+        says="is 2: damaged pages are skipped; from 2 on, old rows are not purged,",
+    ),
     Case("clients_locked_out", my(offline_mode="ON"), quiet=[my()], executes=["SET PERSIST offline_mode = OFF;"]),
     *(
         Case(
@@ -123,7 +128,7 @@ MYSQL_SAFETY = (
             of(),
             {"caches.prepared_statements": 16_382},
             {"caches.prepared_statements": 16_381},
-            says="max_prepared_stmt_count allows 16,382 in all: every further PREPARE fails",
+            says="max_prepared_stmt_count allows 16,382 in total: every further PREPARE fails",
         )
         for of in BOTH
     ),
@@ -166,7 +171,7 @@ MYSQL_SAFETY = (
             ROWS_LOCKED,
             {"open_transactions.waiting": 6},
             [{"open_transactions.oldest_s": 9}, {"open_transactions.waiting": 3, "sessions.working": 3}],
-            says="8 of 9 sessions at work wait for row locks",
+            says="8 of 9 active sessions wait for row locks",
         )
         for of in BOTH
     ),
@@ -177,7 +182,7 @@ MYSQL_SAFETY = (
             UNACKNOWLEDGED,
             {"semi_sync.clients": 1},
             [{"sessions.replica_ack": 0}],
-            says="until a replica has them: 3, the longest for 40 s. No semi-",
+            says="for a replica's acknowledgement: 3, the longest for 40 s. No semi-synchronous",
             executes=[f"SET GLOBAL rpl_semi_sync_{word}_enabled = OFF;"],
         )
         for server, word in ((maria(), "master"), (my(), "source"), (my(), "master"))
@@ -195,7 +200,7 @@ MYSQL_SAFETY = (
         maria(wsrep_on="ON"),
         {"cluster.paused_ns": 1200e9},
         {"cluster.paused_ns": 350e9},
-        says="stood still 33.3 % of the time",
+        says="was paused 33.3 % of the time",
         quiet=[maria()],
     ),
     Case(
@@ -233,7 +238,7 @@ MYSQL_SAFETY = (
         BINLOGS_MYSQL,
         {"server.up_s": 86400 * 31},
         [{"host.disk_free_bytes": 3000 * GB}],
-        says="they are kept longer than the disk has room for",
+        says="the disk has no room for their retention time",
     ),
     Case("binlogs_kept_for_ever", maria(), quiet=[maria(binlog_expire_logs_seconds=86400), maria(log_bin="OFF")]),
     Case(
@@ -253,7 +258,7 @@ MYSQL_SAFETY = (
             {"prepared.transactions": 1, "prepared.oldest_s": 7200, "prepared.rows_locked": 3},
             {"prepared.oldest_s": 19},
             [{"prepared.transactions": 0}],
-            says="1, the oldest begun 2 h ago. They hold 3 rows",
+            says="1, the oldest started 2 h ago. They hold locks on 3 rows,",
         )
         for of in BOTH
     ),
@@ -349,7 +354,7 @@ MYSQL_SAFETY = (
             of(),
             {"certificate.left_s": -90.0},
             {"certificate.left_s": 86400 * 21.5},
-            says="has ended: clients",
+            says="has expired: clients",
             executes=[reload],
         )
         for of, reload in ((maria, "FLUSH SSL;"), (my, "ALTER INSTANCE RELOAD TLS;"))
@@ -387,7 +392,7 @@ MYSQL_SAFETY = (
             {"semi_sync.clients": 0, "semi_sync.active": 0},
             {"semi_sync.clients": 1},
             [{"replication.channels": 1}],
-            says="gone over to asynchronous replication",
+            says="switched to asynchronous replication,",
             quiet=[server],
         )
         for server, word in ((maria(), "master"), (my(), "source"))
@@ -398,7 +403,7 @@ MYSQL_SAFETY = (
             server,
             STOPPED,
             {"replication.stopped": 0},
-            says="Stopped replication channels: 1 of 1. Receiving goes on; applying has stopped with error 1062.",
+            says="Stopped replication channels: 1 of 1. Receiving continues; applying has stopped with error 1062.",
             executes=executes,
         )
         for server, executes in (
@@ -480,7 +485,7 @@ MYSQL_SAFETY = (
         my(),
         {**REPLICA, "replication.by_place": 1},
         {"replication.by_place": 0},
-        says="a channel whose place is a file and a position",
+        says="a channel positioned by file and offset:",
     ),
     *(
         Case("packets_small", of(max_allowed_packet="64K"), quiet=[of()], cures={"max_allowed_packet": 64 * MB})
@@ -500,7 +505,7 @@ MYSQL_SAFETY = (
     ),
     *(Case("local_accounts_without_password", of(), ACCOUNTS, {"accounts.open_here": 0}) for of in BOTH),
     *(Case("administrator_from_anywhere", of(), ACCOUNTS, {"accounts.root_anywhere": 0}) for of in BOTH),
-    Case("passwords_of_old_kind", my(), ACCOUNTS, {"accounts.old_plugin": 0}, says="by mysql_native_password: 4."),
+    Case("passwords_of_old_kind", my(), ACCOUNTS, {"accounts.old_plugin": 0}, says="with mysql_native_password: 4."),
     *(
         Case(
             "logins_broken_off",
@@ -508,7 +513,7 @@ MYSQL_SAFETY = (
             {"threads.aborted_connects": 3600, "threads.connections": 7200},
             {"threads.connections": 20_000},
             [{"threads.aborted_connects": 700, "threads.connections": 700}, {"threads.refused": 3590}],
-            says="3,600 of 7,200 connections in 1 h ended before they logged in: a wrong password, a host",
+            says="3,600 of 7,200 connections in 1 h ended before the login: a wrong password, a host",
         )
         for of in BOTH
     ),
@@ -519,7 +524,7 @@ MYSQL_SAFETY = (
             {"threads.aborted_connects": 3600, "threads.connections": 4200, denied: 600},
             {"threads.connections": 16_000},
             [{denied: 3590}],
-            says="3,000 of 4,200 connections in 1 h ended before they logged in: a host",
+            says="3,000 of 4,200 connections in 1 h ended before the login: a host",
         )
         for of, denied in zip(BOTH, DENIED, strict=True)
     ),

@@ -142,7 +142,7 @@ MYSQL_WORK = (
                 {"threads.aborted_clients": 500, "threads.connections": 700},
                 {"threads.aborted_clients": 139},
                 [{"threads.connections": 4000}],
-                says="500 connections in 1 h were aborted, as",
+                says="500 connections in 1 h were aborted because",
             ),
             Case(
                 "planner_switches_off",
@@ -203,7 +203,7 @@ MYSQL_WORK = (
                 cures={"tmp_table_size": 16 << 20},
                 silent=[{"temporary.tables": 0}],
                 quiet=[server(), server(tmp_table_size="2M")],
-                says="may have 64 kB of memory",
+                says="may use 64 kB of memory",
             ),
             Case(
                 "scans_flush_the_pool",

@@ -200,7 +200,7 @@ POSTGRESQL = (
         {"tables.off": 3, "tables.off_behind": 2, "tables.off_dead_rows": 52_300},
         {"tables.off_behind": 0.9},
         [{"tables.off_dead_rows": 999}],
-        says='at which it would have come: 2 (public.queue, "Old"."Orders, all"), with',
+        says='at which it would have run: 2 (public.queue, "Old"."Orders, all"), with',
         quiet=[pg(autovacuum="off")],
         executes=[
             "ALTER TABLE public.queue RESET (autovacuum_enabled);",
@@ -256,7 +256,7 @@ POSTGRESQL = (
         {**BEHIND, **HELD[1], "tables.live_rows": 3e5, "tables.dead_rows": 1e6, "horizon.prepared_xids": 40_000},
         {"horizon.prepared_xids": 17_900},
         [{"tables.behind": 0}, {"horizon.xids": 5e6}],
-        says="that a prepared transaction, 40,000 transactions old, may still read. No setting helps: COMMIT PREPARED",
+        says="that a prepared transaction, 40,000 transactions old, may still need. No setting helps: COMMIT PREPARED",
     ),
     Case(
         "wraparound_near",
@@ -307,7 +307,7 @@ POSTGRESQL = (
         {**PLANS, "tables.seq_scans": 4546, "tables.seq_rows": 4546 * 5e5, "tables.bare_share": 0.9},
         {"tables.seq_rows": 3.9e8},
         [{"tables.seq_scans": 4}, {"tables.bare_share": 0.4}],
-        says="4,546 scans of whole tables read 500,000 rows each in 1 h, most of them in large tables that have no",
+        says="4,546 scans of whole tables read 500,000 rows each in 1 h, most of them in large tables whose only",
         quiet=[pg(enable_bitmapscan="off")],
     ),
     Case(
@@ -364,7 +364,7 @@ POSTGRESQL = (
         {"activity.connections": 82},
         [{"activity.connections": 84, "activity.places": 100}],
         {"max_connections": 150},
-        "Connections that only idle at the end: unknown.",
+        "Idle connections at the end: unknown.",
     ),
     Case(
         "row_locks",
@@ -389,7 +389,7 @@ POSTGRESQL = (
             "sessions.idle_in_transaction_s": 400,
         },
         {"sessions.idle_in_transaction_s": 0.9},
-        says="idle in a transaction: 3, for a minute or more: 2, the longest for 6.67 min.",
+        says="idle in a transaction: 3; for a minute or more: 2, the longest for 6.67 min.",
     ),
     Case(
         "connections_short_lived",
@@ -397,7 +397,7 @@ POSTGRESQL = (
         {"database.sessions": 9e4, "database.xact_commit": 1e5, "activity.connections": 20},
         {"activity.connections": 200, "database.xact_commit": 1.9e5},
         [{"database.sessions": 1e4, "database.xact_commit": 1e4}, {"database.xact_commit": 9.5e5}],
-        says="and 20 are open at a time: each lives for some 0.8 s",
+        says="and 20 are open at a time: each lives for about 0.8 s,",
     ),
 )
 STANDBY = {
@@ -443,7 +443,7 @@ HARM = (
         SLOTS,
         {"slots.inactive_bytes": 2.4 * GB},
         [{"slots.inactive": 0}],
-        says="Replication slots without a reader: 1. They hold 20 GB of WAL back",
+        says="Replication slots without a reader: 1. They retain 20 GB of WAL without a limit",
         quiet=[pg(max_slot_wal_keep_size="10GB")],
     ),
     Case(
@@ -465,7 +465,7 @@ HARM = (
         "damage_is_ignored",
         pg(zero_damaged_pages="on", ignore_system_indexes="on"),
         quiet=[pg()],
-        says="in daily use: zero_damaged_pages, ignore_system_indexes.",
+        says="in normal operation: zero_damaged_pages, ignore_system_indexes.",
         executes=[
             "ALTER SYSTEM SET zero_damaged_pages = off;",
             "ALTER SYSTEM SET ignore_system_indexes = off;",
@@ -478,7 +478,8 @@ HARM = (
         "memory_beyond_host",
         pg(memory_gb=16, work_mem="4GB"),
         cures={"work_mem": 56 * 1024, "max_connections": None},
-        says="The settings allow 697 GB of memory, and this server can have 16 GB. The largest part is sorts and",
+        says="The settings allow 697 GB of memory, but only 16 GB are available to this server. The largest "
+        "part is sorts and",
         quiet=[pg(memory_gb=16), pg(memory_gb=16, work_mem="64MB")],
     ),
     Case(

@@ -46,8 +46,8 @@ SAFETY = (
         pg(),
         {"activity.connections": 96, "activity.places": 97, "activity.idle": 90},
         {"activity.connections": 95},
-        says="All 97 connections that ordinary accounts may have are taken: 96 are open in addition to the agent's "
-        "own, with max_connections = 100. Of these only idle: 90. New",
+        says="All 97 connections for ordinary accounts are in use: 96 are open in addition to the agent's own, "
+        "with max_connections = 100. Of these, 90 are idle. New",
     ),
     Case(
         "connection_limit_reached",
@@ -109,7 +109,7 @@ SAFETY = (
         {"activity.places": 50},
         {"activity.places": 76},
         executes=["ALTER SYSTEM SET superuser_reserved_connections = 3;"],
-        says="50 of max_connections = 100 are kept for superusers",
+        says="50 of max_connections = 100 are reserved for superusers",
         quiet=[pg(max_connections=20)],
     ),
     Case(
@@ -134,14 +134,14 @@ SAFETY = (
         "few_open_files",
         pg(max_files_per_process=64),
         quiet=[pg(), pg(max_files_per_process=201)],
-        says="hold 64 files",
+        says="keep 64 files",
     ),
     Case(
         "checksums_failed",
         pg("18"),
         {"database.checksum_failures": 3, "database.checksum_failure_s": 7200},
         {"database.checksum_failures": 0},
-        says="Pages whose checksum was wrong when they were read: 3, the last one 2 h ago",
+        says="Pages that were read with a wrong checksum: 3, the last one 2 h ago",
     ),
     Case("failed_flushes_retried", pg(data_sync_retry="on"), quiet=[pg()]),
     Case("triggers_left_out", pg(session_replication_role="replica"), quiet=[pg()]),
@@ -163,7 +163,7 @@ SAFETY = (
         pg(),
         {"collations.outdated": 2, "collations.outdated_databases": 1},
         {"collations.outdated": 0, "collations.outdated_databases": 0},
-        says="Databases concerned: 1 (shop (153.14, now 153.80)); other collations that indexes of the agent's "
+        says="Affected databases: 1 (shop (153.14, now 153.80)); other collations that indexes of the agent's "
         "database use: 2 (de_x (1, now 2)).",
         texts={
             "collations.database_names": "shop (153.14, now 153.80)",
@@ -194,13 +194,13 @@ SAFETY = (
         {**ARCHIVER, "archive.waiting": 64, "archive.oldest_s": 50},
         {"archive.waiting": 31},
         [{"archiver.failing_s": 21}, {"archiver.without_command": 1}],
-        says="Files of the WAL that wait to be archived: 64 (1 GB), the oldest for 50 s.",
+        says="WAL files that wait to be archived: 64 (1 GB), the oldest for 50 s.",
         quiet=[pg()],
     ),
     Case(
         "archive_timeout_short",
         pg(archive_mode="on", archive_timeout=5),
-        says="archive_timeout = 5 s: up to 17,280 files of the WAL a day, with 16 MB each in the archive (270 GB)",
+        says="archive_timeout = 5 s: up to 17,280 WAL files a day, with 16 MB each in the archive (270 GB),",
         quiet=[pg(archive_timeout=5), pg(archive_mode="on"), pg(archive_mode="on", archive_timeout=31)],
     ),
     Case(
@@ -267,7 +267,7 @@ SAFETY = (
         {"slots.kept": 10},
         {"slots.kept": 8.9},
         quiet=[pg(max_replication_slots=0)],
-        says="10 of max_replication_slots = 10 are taken",
+        says="10 of max_replication_slots = 10 are in use:",
     ),
     Case(
         "slot_unread",
@@ -275,7 +275,7 @@ SAFETY = (
         SLOT,
         {"slots.inactive": 0.5},
         [{"slots.inactive_bytes": 0}, {"slots.inactive_bytes": 8.0 * GB}],
-        says="Replication slots without a reader in every reading of 1 h: 1 (dr_2). They hold 80 MB of WAL back so far",
+        says="Replication slots without a reader in every reading of 1 h: 1 (dr_2). They retain 80 MB of WAL so far,",
         texts={"slots.inactive_name": "dr_2"},
         executes=[
             "SELECT slot_name, slot_type, active, restart_lsn FROM pg_replication_slots WHERE NOT active;",
@@ -287,7 +287,7 @@ SAFETY = (
         pg(),
         {"slots.active_bytes": 20.0 * GB},
         {"slots.active_bytes": 2.4 * GB},
-        says="A replication slot with a reader holds 20 GB of WAL back",
+        says="A replication slot with a reader retains 20 GB of WAL:",
     ),
     Case(
         "slot_near_loss",
@@ -295,7 +295,7 @@ SAFETY = (
         {"slots.kept": 1, "slots.safe_bytes": 1.0 * GB},
         {"slots.safe_bytes": 3.1 * GB},
         [{"slots.kept": 0}],
-        says="may hold 1 GB more of max_slot_wal_keep_size = 10 GB",
+        says="may retain 1 GB more until max_slot_wal_keep_size = 10 GB;",
         quiet=[pg()],
     ),
     Case(
@@ -304,7 +304,7 @@ SAFETY = (
         {"horizon.slot_catalog_xids": 1e6, "horizon.xids": 3.6e6},
         {"horizon.slot_catalog_xids": 590_000},
         [{"horizon.slot_catalog_xids": 99_000, "horizon.xids": 36_000}],
-        says="as they were 1,000,000 transactions ago",
+        says="system tables' state of 1,000,000 transactions ago:",
     ),
     Case(
         "constraints_not_checked",
@@ -388,7 +388,7 @@ SAFETY = (
         A_STANDBY,
         {"recovery.lag_s": 59},
         [{"recovery.in_recovery": 0}, {"recovery.paused": 1}, {"recovery.behind_bytes": 0}],
-        says="This standby shows the primary's state of 10 min ago: 64 MB of WAL was received and not applied.",
+        says="This standby shows the primary's state of 10 min ago: 64 MB of WAL was received but not applied.",
         quiet=[pg(recovery_min_apply_delay="10min")],
     ),
     Case(
@@ -425,7 +425,7 @@ SAFETY = (
         pg(),
         {"clients.plain_public": 2},
         {"clients.plain_public": 0},
-        says="not encrypted: 2. All",
+        says="not encrypted: 2. Their data",
     ),
     Case(
         "clients_unencrypted",
@@ -435,7 +435,7 @@ SAFETY = (
         [{"clients.plain_public": 1}],
         says="not encrypted: 4 of 9, with ssl = off",
     ),
-    Case("passwords_md5", pg(), {"hba.md5": 3}, {"hba.md5": 0}, says="rules of pg_hba.conf that ask for md5: 3"),
+    Case("passwords_md5", pg(), {"hba.md5": 3}, {"hba.md5": 0}, says="rules of pg_hba.conf that require md5: 3."),
     Case("tls_old", pg(ssl="on", ssl_min_protocol_version="TLSv1"), quiet=[pg(ssl="on"), pg()]),
     Case("clients_are_superusers", pg(), {"clients.superusers": 20}, {"clients.superusers": 2}),
     Case(
@@ -458,7 +458,7 @@ SAFETY = (
         pg(),
         {"software.version_num": 150_009},
         {"software.version_num": 150_010},
-        says="PostgreSQL 15.9 is a release with a known fault: extensions",
+        says="PostgreSQL 15.9 has a known bug: extensions",
     ),
     Case(
         "minor_release_old",

@@ -49,7 +49,7 @@ HOUSEKEEPING = (
         {**FREE, "housekeeping.own_late": 1, "housekeeping.own_late_dead": 400_000},
         {"housekeeping.own_late": 0},
         [{"horizon.prepared_xids": 20_000}],
-        says="let dead rows lie: 1, with 400,000 dead rows",
+        says="leave dead rows in place: 1, with 400,000 dead rows,",
         quiet=[pg(autovacuum="off")],
     ),
     Case(
@@ -129,7 +129,7 @@ HOUSEKEEPING = (
         {"updates.hot": 3_700},
         [{"updates.updated": 17_000, "updates.hot": 0}, {"updates.seldom": 0}],
         says="Of 36,000 updates of one table (shop.orders) in 1 h, 1 % were HOT: all others wrote to every index of "
-        "the table. An index that is used seldom for so many updates (shop.orders_seen) prevents HOT if",
+        "the table. An index that is rarely used relative to the updates (shop.orders_seen) prevents HOT if",
         executes=[
             "SELECT s.indexrelid::regclass, s.idx_scan, pg_get_indexdef(s.indexrelid) FROM pg_stat_user_indexes s "
             "ORDER BY s.relid = to_regclass('shop.orders') DESC, s.idx_scan LIMIT 10;",
@@ -143,7 +143,7 @@ HOUSEKEEPING = (
         {**COLD, "updates.new_page": 30_000},
         {"updates.new_page": 17_000, "updates.seldom": 0},
         [{"updates.times": 1.9}],
-        says="Pages have no room for the new version of a row.",
+        says="Pages have no room for new row versions.",
         texts={"updates.name": "orders"},
     ),
     Case(
@@ -181,7 +181,7 @@ HOUSEKEEPING = (
         {**SCANS, "indexes.foreign_keys": 1, "indexes.foreign_key_share": 0.8},
         {"tables.seq_rows": 4e8},
         [{"indexes.foreign_key_share": 0.2}, {"tables.seq_scans": 4}],
-        says="which no index begins with: 1. They have 80 % of the 800,000,000 rows",
+        says="without an index that begins with its columns: 1. They have 80 % of the 800,000,000 rows",
     ),
     Case(
         "scans_without_index",
@@ -253,7 +253,7 @@ PLANS = (
     Case(
         "plans_forced",
         pg(plan_cache_mode="force_generic_plan"),
-        says="the same plan for a frequent value as for a rare one",
+        says="the same plan for frequent and rare values.",
         quiet=[pg()],
     ),
     Case(
@@ -272,7 +272,8 @@ PLANS = (
         pg(),
         {"role_settings.switches_off": 1, "role_settings.odd": 2},
         {"role_settings.switches_off": 0, "role_settings.odd": 0},
-        says="planner settings of its own (role shop: enable_indexscan = off): methods that are switched off, 1; costs",
+        says="planner settings of its own (role shop: enable_indexscan = off): methods that are switched "
+        "off, 1; extreme costs",
         texts={"role_settings.plan_names": "role shop: enable_indexscan = off"},
     ),
     Case(
@@ -338,7 +339,7 @@ CONCURRENCY = (
         },
         {"blocking.longest_wait_s": 4.9},
         [{"blocking.waiting": 0}, {"blocking.idle_holders": 0}, {"blocking.oldest_holder_s": 4}],
-        says="wait for a lock: 6, the longest for 40 s. Transactions that hold them up: 2, the oldest",
+        says="wait for a lock: 6, the longest for 40 s. Blocking transactions: 2, the oldest",
     ),
     Case(
         "blocked_by_idle_advisory_lock",
@@ -361,7 +362,7 @@ CONCURRENCY = (
         QUEUE,
         {"blocking.longest_wait_s": 2},
         [{"blocking.exclusive": 0}, {"blocking.behind_exclusive": 0}],
-        says="VACUUM FULL do: 1. Others that wait for the same table behind them: 7.",
+        says="VACUUM FULL: 1. Statements that wait behind them for the same table: 7.",
     ),
     Case(
         "sessions_wait_for_reads",
@@ -407,7 +408,7 @@ CONCURRENCY = (
         pg(),
         {"blocking.entries": 9000, "blocking.relations": 8000},
         {"blocking.relations": 5400, "blocking.entries": 5400},
-        says="Transactions hold 9,000 locks, on 8,000 tables and indexes, and the table of locks is made for 7,",
+        says="Transactions hold 9,000 locks, on 8,000 tables and indexes, and the lock table has room for 7,744.",
         quiet=[pg(max_locks_per_transaction=256)],
     ),
     Case(
@@ -428,10 +429,10 @@ CONCURRENCY = (
             texts={"blocking.crowd_holder": "session 4711"},
         )
         for queue, told in (
-            ({"sessions.queueing_row": 13}, "most of them in a queue for one and the same row"),
+            ({"sessions.queueing_row": 13}, "most of them in a queue for the same row"),
             (
                 {"blocking.crowded": 0.6},
-                "three and more of them behind one and the same transaction (at the end session 4711)",
+                "three or more of them behind the same transaction (at the end session 4711)",
             ),
         )
     ),
@@ -463,13 +464,13 @@ CONCURRENCY = (
         {"database.xact_commit": 1000, "database.xact_rollback": 1000},
         {"database.xact_rollback": 240},
         [{"database.xact_commit": 0, "database.xact_rollback": 19}],
-        says="50 % of all transactions in 1 h, 1,000, ended by a rollback",
+        says="50 % of all transactions in 1 h, 1,000, ended with a rollback.",
     ),
     Case(
         "deadlock_timeout_odd",
         pg(deadlock_timeout="1ms"),
         cures={"deadlock_timeout": 1000},
-        says="each short wait for a lock pays",
+        says="each short wait for a lock triggers",
         quiet=[pg(), pg(deadlock_timeout="50ms"), pg(deadlock_timeout="30s")],
     ),
     Case(
@@ -511,7 +512,7 @@ LOGGING = (
         "log_blind",
         pg(log_checkpoints="off"),
         {"watching.statements_loaded": 0},
-        says="slow statements (log_min_duration_statement = -1, and no pg_stat_statements); who waited",
+        says="slow statements (log_min_duration_statement = -1, and no pg_stat_statements); sessions that waited",
         executes=[
             "ALTER SYSTEM SET log_lock_waits=on;",
             "ALTER SYSTEM SET log_checkpoints=on;",

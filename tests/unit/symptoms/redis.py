@@ -193,7 +193,7 @@ REDIS_HARM = (
         a_redis(),
         {"persistence.loading": 1, "persistence.loading_left_s": 90},
         {"persistence.loading": 0.3},
-        says="some 1.5 min more",
+        says="done, in about 1.5 min.",
     ),
     Case(
         "clients_paused",
@@ -215,7 +215,7 @@ REDIS_HARM = (
         a_redis(settings={"cluster-enabled": "yes"}),
         {"cluster.down": 1, "cluster.assigned": 10923, "cluster.failing": 5461},
         {"cluster.down": 0.3},
-        says="10,923 of 16384 slots have a node, and those of 5,461 slots do not answer",
+        says="10,923 of 16384 slots have a node, and the nodes of 5,461 slots do not answer",
     ),
     Case(
         "clients_refused",
@@ -224,7 +224,7 @@ REDIS_HARM = (
         {"connections.rejected": 10},
         [{"connections.rejected": 0}],
         {"maxclients": 20000},
-        "100 clients were refused in 1 h, 9.09 % of all that came: 10,000 are connected, with maxclients = 10,000",
+        "100 clients were refused in 1 h, 9.09 % of all attempts: 10,000 are connected, with maxclients = 10,000",
     ),
     Case(
         "writes_refused_replicas",
@@ -232,7 +232,7 @@ REDIS_HARM = (
         {**PRIMARY, **REFUSED, "replication.replicas": 1, "replication.good_replicas": 1},
         {"replication.good_replicas": 2},
         [{"replication.is_replica": 1}],
-        says="Replicas that follow: 1, with min-replicas-to-write = 2",
+        says="Connected replicas: 1, with min-replicas-to-write = 2.",
         executes=["CONFIG SET min-replicas-to-write 0", "CONFIG REWRITE"],
     ),
     Case(
@@ -272,7 +272,7 @@ REDIS_HARM = (
         a_redis(settings={"stop-writes-on-bgsave-error": "no"}),
         UNSAVED,
         {"failures.snapshot": 0.3},
-        says="allows writes, so that the failure stays unnoticed",
+        says="allows writes, so the failure goes unnoticed",
     ),
     Case(
         "snapshot_fails",
@@ -344,7 +344,7 @@ REDIS_HARM = (
         {"memory.used_bytes": 5 * GB, "memory.resident_bytes": 6 * GB},
         {"memory.used_bytes": 3.9 * GB, "memory.resident_bytes": 3.9 * GB},
         quiet=[a_redis(settings={"maxmemory": str(GB)})],
-        says="maxmemory is 0, and the server holds 6 GB, 75 % of the 8 GB",
+        says="maxmemory is 0, and the server uses 6 GB, 75 % of the available 8 GB:",
         executes=["CONFIG SET maxmemory 6144mb", "CONFIG REWRITE"],
     ),
     Case(
@@ -364,7 +364,7 @@ REDIS_HARM = (
         {"memory.resident_bytes": 4.7 * GB},
         [{"process.overcommit": 1}],
         quiet=[a_redis(settings=OFF)],
-        says="The server holds 6 GB of 8 GB, the latest snapshot copied another 1 GB, and vm.overcommit_memory is 0",
+        says="The server uses 6 GB of 8 GB, the latest snapshot copied another 1 GB, and vm.overcommit_memory is 0:",
         executes=["sysctl vm.overcommit_memory=1"],
     ),
     Case(
@@ -373,14 +373,14 @@ REDIS_HARM = (
         {"memory.clients_bytes": 300 * MB, "memory.used_bytes": GB},
         {"memory.used_bytes": 1.6 * GB},
         [{"memory.clients_bytes": 63 * MB, "memory.used_bytes": 200 * MB}],
-        says="nothing bounds them (maxmemory-clients = 0)",
+        says="nothing limits them (maxmemory-clients = 0):",
     ),
     Case(
         "connections_near_limit",
         a_redis(settings={"maxclients": "992"}),
         {"connections.connected": 900, "process.files": 1024, "clients.idle": 700},
         {"connections.connected": 790},
-        says="900 of maxclients = 992 connections are taken, which is all that the limit of open files leaves; 700",
+        says="900 of maxclients = 992 connections are in use, which is all that the limit of open files allows; 700",
     ),
     Case(
         "open_to_the_network",
@@ -388,7 +388,7 @@ REDIS_HARM = (
         {"exposure.open": 1, "exposure.network": 1, "exposure.guarded": 0},
         {"exposure.open": 0},
         [{"exposure.network": 0}, {"exposure.guarded": 1}],
-        says="without a password, and protected mode does not stop them",
+        says="without a password, and protected mode is off:",
         executes=["CONFIG SET protected-mode yes", "CONFIG SET requirepass <password>", "CONFIG REWRITE"],
     ),
     redis_says(
@@ -404,7 +404,7 @@ REDIS_HARM = (
         {"replication.is_replica": 1, "failures.link": 1, "replication.link_down_s": 120},
         {"failures.link": 0.3},
         [{"replication.is_replica": 0}],
-        says="The link was up 2 min ago (0 s: not since the start); what it answers is as old",
+        says="The link was up 2 min ago (0 s: not since the start); its data are that old",
     ),
     Case(
         "primary_silent",
@@ -412,7 +412,7 @@ REDIS_HARM = (
         {"replication.is_replica": 1, "failures.link": 0, "replication.lag_s": 45},
         {"replication.lag_s": 19},
         [{"replication.is_replica": 0}, {"failures.link": 1}],
-        says="has heard nothing of its primary for 45 s, and repl-ping-replica-period is 10 s",
+        says="has received nothing from its primary for 45 s, and repl-ping-replica-period is 10 s:",
     ),
     Case(
         "replica_behind",
@@ -483,7 +483,7 @@ REDIS_COSTS = (
         a_redis(),
         {"connections.cut_by_output": 40, "connections.cut_by_input": 2},
         {"connections.cut_by_output": 0.5},
-        says="Clients disconnected in 1 h: 40 because their answers waited",
+        says="Clients disconnected in 1 h: 40 because their waiting replies exceeded",
     ),
     Case(
         "clients_evicted",
@@ -555,7 +555,7 @@ REDIS_COSTS = (
         a_redis(),
         {"clients.monitors": 1},
         {"clients.monitors": 0.3},
-        says="with the values in it: 1.",
+        says="with its values (MONITOR): 1.",
     ),
     Case(
         "events_for_nobody",
@@ -665,7 +665,7 @@ REDIS_COSTS = (
         "idle_clients_cut",
         a_redis(settings={"timeout": "1"}),
         {"connections.opened": 5000},
-        says="timeout is 1 s: a client that is idle for so long is disconnected",
+        says="timeout is 1 s: a client that is idle for this time is disconnected,",
         quiet=[a_redis(), a_redis(settings={"timeout": "11"})],
         executes=["CONFIG SET timeout 0", "CONFIG REWRITE"],
     ),
@@ -715,7 +715,7 @@ REDIS_COSTS = (
         {"keys.count": 0},
         [{"replication.is_replica": 1}],
         quiet=[a_redis()],
-        says="a restart begins empty. Keys now: 500.",
+        says="after a restart the server is empty. Keys now: 500.",
     ),
     Case(
         "memory_limit_unset",
@@ -723,7 +723,7 @@ REDIS_COSTS = (
         {"memory.used_bytes": 3 * GB},
         {"memory.used_bytes": 2.3 * GB},
         quiet=[a_redis(settings=CACHE)],
-        says="nothing bounds the data, which have 3 GB of 8 GB now",
+        says="nothing limits the data, which use 3 GB of 8 GB now.",
     ),
     redis_says(
         "failed_snapshots_unnoticed",
@@ -737,7 +737,7 @@ REDIS_COSTS = (
     redis_says(
         "log_not_synced_in_rewrites",
         {**AOF, "no-appendfsync-on-rewrite": "yes"},
-        "whatever appendfsync = everysec says",
+        "despite appendfsync = everysec.",
         None,
         {"no-appendfsync-on-rewrite": "yes"},
     ),
@@ -771,7 +771,7 @@ REDIS_COSTS = (
         },
         {"clients.stuck_s": 9},
         [{"clients.stuck_subscribers": 0}],
-        says="have taken nothing for 40 s, although output waits for them: 2, the first of them client 71.",
+        says="have read nothing for 40 s, although output waits for them: 2, the first of them client 71.",
         executes=[
             "CLIENT LIST ID 71",
             "CLIENT KILL ID 71",
@@ -792,7 +792,7 @@ REDIS_COSTS = (
         {"process.files": 1024, "connections.connected": 3},
         {"process.files": 1200},
         quiet=[a_redis()],
-        says="maxclients is 992, which is all that the limit of 1,024 open files leaves",
+        says="maxclients is 992, which is all that the limit of 1,024 open files allows:",
     ),
     Case("data_flushed", a_redis(), {"work.flushes": 2}, {"work.flushes": 0.5}, says="in 1 h: 2."),
     Case(
@@ -825,7 +825,7 @@ REDIS_COSTS = (
         Case(
             "version_without_fixes",
             a_redis(version=version),
-            says=f"fixed nothing in Redis {version[:3]} since {ended}, not even for security; your distribution may",
+            says=f"released no fixes for Redis {version[:3]} since {ended}, not even for security;",
             quiet=[a_redis(version="7.4.2"), a_redis(version="6.2.14"), a_redis(version="8.2.1")],
         )
         for version, ended in (("7.0.15", "29 July 2024"), ("8.0.6", "11 February 2026"))

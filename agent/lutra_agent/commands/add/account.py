@@ -26,7 +26,7 @@ from lutra_agent.runtime.seen_database import SeenDatabase
 USER = "lutra"
 PASSWORD_BYTES = 24
 LOOPBACK = "127.0.0.1"
-INSTEAD = "--print shows the statements for somebody who may, and continues with the account of the URL"
+INSTEAD = "--print shows the statements for an administrator, and continues with the account of the URL"
 REPLICA = f"the server is a replica, and takes its accounts from its primary: make the account there; {INSTEAD}"
 REFUSED = (CollectionFailed, DatabaseUnavailable)
 
@@ -58,7 +58,7 @@ class Given:
 
 
 def with_account(given: Given, folder: Folder, added: Added, person: Person) -> Added:
-    """The database with the account of its agent. Raises ConfigError where no account was made, with the way out."""
+    """The database with the account of its agent. Raises ConfigError, with the way out, if no account was made."""
     family = given.reached.family
     if family.accounts is None:
         person.tell(f"{family.name} has no accounts: the agent logs in as the URL says")
@@ -81,7 +81,7 @@ def with_account(given: Given, folder: Folder, added: Added, person: Person) -> 
 
 
 def adopted(given: Given, folder: Folder, added: Added) -> Added:
-    """With the account whose statements were shown, where somebody has made it since."""
+    """With the account whose statements were shown, if somebody has created it since."""
     if added.offered is None:
         return added
     try:

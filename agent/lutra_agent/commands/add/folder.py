@@ -124,7 +124,7 @@ def folder_of(name: str) -> Folder:
 
 
 def folders() -> Iterator[Folder]:
-    """Of all databases that were added here."""
+    """The folders of all databases that were added here."""
     if _home().is_dir():
         yield from (Folder(path) for path in sorted(_home().iterdir()) if path.is_dir())
 

@@ -1,4 +1,4 @@
-"""The agent's process on this machine: a unit of the user's systemd where there is one, else a detached process."""
+"""The agent's process on this machine: a unit of the user's systemd if there is one, or a detached process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lutra_agent.files.atomic import read_json, write_atomically, write_json
 ENDS_IN_S = 90.0
 """An agent first ends a change in progress, which may take longer: then it is left alone."""
 LINES = 5
-"""Of the log, shown where an agent has ended."""
+"""The number of lines of the log that are shown if an agent has ended."""
 UNIT = """[Unit]
 Description=Lutra's agent of {name}
 Wants=network-online.target

@@ -72,7 +72,7 @@ def add_elsewhere(wanted: Wanted, person: Person) -> None:
 
 
 def enrol(url: str, token: str, wanted: Wanted, person: Person, clock: Clock) -> None:
-    """On the server's own host: exchange an enrolment's token, and go on as `add` does. Raises LutraError."""
+    """On the server's own host: exchange an enrolment's token, and continue as `add` does. Raises LutraError."""
     given, variables = _reached(wanted, person)
     with closing(given.reached.engine.health):
         _require_allowed(given)
@@ -90,7 +90,7 @@ def _reached(wanted: Wanted, person: Person) -> tuple[Given, Mapping[str, str]]:
     reached = reach(named, person.ask)
     if reached.refusal is not None:
         reached.engine.health.close()
-        raise DatabaseUnavailable(named.worded(f"the server lets nobody in: {reached.refusal}"))
+        raise DatabaseUnavailable(named.worded(f"the server accepts no connections: {reached.refusal}"))
     added = {name: value for name, value in os.environ.items() if before.get(name) != value}
     added.pop(named.family.password_variable, None)
     identity = reached.engine.health.identity()
@@ -211,7 +211,7 @@ def _started(folder: Folder, variables: Mapping[str, str], person: Person) -> bo
     """Whether the agent had to be started."""
     found = process.running(folder)
     if found is not None and not process.is_outdated(folder):
-        person.tell(f"{folder.name} is there already, and its agent runs (process {found.pid})")
+        person.tell(f"{folder.name} is already registered, and its agent runs (process {found.pid})")
         return False
     process.stop(folder)
     process.start(folder, variables)

@@ -105,7 +105,7 @@ class Service:
 def known_as(told: Service, name: str, engine: str) -> Document | None:
     """The database that has this name and no agent: it waits for its first report, or is retired.
 
-    Raises ConfigError where the name is another's.
+    Raises ConfigError if the name belongs to a different database.
     """
     found = told.named(name) or told.named(name, retired=True)
     if found is not None and found["engine"] != engine:
@@ -119,7 +119,9 @@ def known_as(told: Service, name: str, engine: str) -> Document | None:
 
 
 def registered(told: Service, name: str, engine: str) -> str:
-    """The id of the database, which is in use from now on. Raises ConfigError where the name is another's."""
+    """The id of the database, which is in use from now on. Raises ConfigError if the name belongs to a different
+    database.
+    """
     found = known_as(told, name, engine) or told.register(name, engine)
     if found["retired_at"] is not None:
         told.unretire(found["id"])

@@ -19,8 +19,12 @@ from lutra_agent.engines.common.place import Place
 
 POLICY = Policy()
 SMALL, LARGE = Host(2**30, 1), Host(2**40, 128)
-HARDWARE = "they depend on the server's memory and processors, which are known only on its own host: run this there"
-NOTHING_OF_IT = "the server has nothing of the kind, or did none of it meanwhile: look longer, and under load"
+HARDWARE = (
+    "they depend on the server's memory and processors, which are known only on its own host: run this command there"
+)
+NOTHING_OF_IT = (
+    "the server does not use this feature, or did not use it during the measurement: measure longer, and under load"
+)
 OF_THE_MACHINE = "host"
 """The collector of this host's own facts."""
 
@@ -71,24 +75,26 @@ def _judged(server: Server, windows: Sequence[MeasuredWindow]) -> tuple[LiveSett
     return live, diagnosis, assess(live, POLICY, diagnosis)
 
 
-def _in_both(one: Diagnosis, other: Diagnosis) -> tuple[Diagnosis, frozenset[str]]:
+def _in_both(diagnosis: Diagnosis, other: Diagnosis) -> tuple[Diagnosis, frozenset[str]]:
     """What both say, and the names of the symptoms of which they say different things."""
-    first, second = ({s.name: s for s in d.symptoms} for d in (one, other))
+    first, second = ({s.name: s for s in d.symptoms} for d in (diagnosis, other))
     apart = {n for n in first.keys() | second.keys() if not _alike(first.get(n), second.get(n))}
-    apart |= {*one.not_judged} ^ {*other.not_judged}
+    apart |= {*diagnosis.not_judged} ^ {*other.not_judged}
     kept = tuple(
-        replace(s, cures=tuple(_of_both(s.cures, second[s.name].cures))) for s in one.symptoms if s.name not in apart
+        replace(s, cures=tuple(_of_both(s.cures, second[s.name].cures)))
+        for s in diagnosis.symptoms
+        if s.name not in apart
     )
-    not_judged = tuple(dict.fromkeys((*one.not_judged, *sorted(apart))))
-    evaluated = one.evaluated + len(one.not_judged) - len(not_judged)
-    return replace(one, symptoms=kept, not_judged=not_judged, evaluated=evaluated), frozenset(apart)
+    not_judged = tuple(dict.fromkeys((*diagnosis.not_judged, *sorted(apart))))
+    evaluated = diagnosis.evaluated + len(diagnosis.not_judged) - len(not_judged)
+    return replace(diagnosis, symptoms=kept, not_judged=not_judged, evaluated=evaluated), frozenset(apart)
 
 
-def _alike(one: Symptom | None, other: Symptom | None) -> bool:
+def _alike(symptom: Symptom | None, other: Symptom | None) -> bool:
     return (
-        one is not None
+        symptom is not None
         and other is not None
-        and (one.kind, one.strength, one.measured, one.sentence)
+        and (symptom.kind, symptom.strength, symptom.measured, symptom.sentence)
         == (other.kind, other.strength, other.measured, other.sentence)
     )
 
@@ -127,8 +133,8 @@ def _why(
     collectors = dict.fromkeys(metric.partition(".")[0] for metric in missing)
     if doubt and OF_THE_MACHINE in collectors:
         return doubt
-    if told := next((p for c in collectors for p in problems if p.startswith(f"{c}:")), ""):
-        return told
+    if problem := next((p for c in collectors for p in problems if p.startswith(f"{c}:")), ""):
+        return problem
     seen = {metric.partition(".")[0] for window in windows for metric in window.metrics}
     if unseen := [c for c in collectors if c not in seen]:
         return f"this account does not see, or the server does not have, figures of {unseen[0]}"

@@ -25,7 +25,7 @@ def page(document: Document, at: datetime) -> str:
     body = "\n".join(_parts(document))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'
-        f"<style>{style}</style></head>\n<body><h1>{_text(title)}</h1>\n<p><small>looked at on "
+        f"<style>{style}</style></head>\n<body><h1>{_text(title)}</h1>\n<p><small>measured on "
         f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC; nothing was changed</small></p>\n{body}\n</body></html>\n"
     )
 
@@ -36,14 +36,14 @@ def _parts(document: Document) -> Iterator[str]:
     yield f"<h2>Findings in {found['seconds']:.0f} s, the most harmful first</h2>"
     yield from map(_finding, found["symptoms"])
     if not found["symptoms"]:
-        yield "<p>None of what could be judged.</p>"
+        yield "<p>No finding among the symptoms that could be judged.</p>"
     if document["settings"]:
         yield "<h2>Settings far from the rule for this hardware</h2>"
     for setting in document["settings"]:
         against = f"<br><small>against it: {_text(setting['against'])}</small>" if setting["against"] else ""
         yield f"<article><p>{_text(setting['reason'])}{against}</p>{_pre(setting['statements'])}</article>"
     if document["deliberate"]:
-        yield "<h2>Set on purpose, and left so</h2>"
+        yield "<h2>Set on purpose, and not changed</h2>"
         yield _table((d["setting"], d["value"], d["source"]) for d in document["deliberate"])
     yield from _memory(document["memory"])
     if document["unknown"]:
@@ -52,11 +52,11 @@ def _parts(document: Document) -> Iterator[str]:
 
 
 def _finding(symptom: Document) -> str:
-    kind, told = symptom["kind"], _text(symptom["sentence"])
+    kind, sentence = symptom["kind"], _text(symptom["sentence"])
     head = f"<b>{kind}</b> {_text(symptom['name'])}{_bar(symptom['strength'])}"
     reasons = (f"{cure['setting']}: {cure['obstacle'] or cure['reason']}" for cure in symptom["cures"])
     why = "".join(f"<p><small>{_text(reason)}</small></p>" for reason in reasons)
-    return f'<article class="{kind}">{head}<p>{told}</p>{why}{_pre(symptom["statements"])}</article>'
+    return f'<article class="{kind}">{head}<p>{sentence}</p>{why}{_pre(symptom["statements"])}</article>'
 
 
 def _memory(memory: Document) -> Iterator[str]:

@@ -39,8 +39,8 @@ AGENT = {
 }
 """The agent's words in messages, and the words for the program that a person runs here."""
 POOLED = (
-    "a pooler answers in place of the server, and gives each statement any of the sessions that it shares: the server "
-    "cannot be looked at through it; write the server's own host and port into the URL"
+    "this address belongs to a connection pooler, which may run each statement in a different session: the server "
+    "cannot be examined through it; write the server's own host and port into the URL"
 )
 
 
@@ -91,7 +91,9 @@ def reach(wanted: Address, ask: Ask | None) -> Reached:
     try:
         found = _dialled(wanted, wanted.family, ask)
     except ServerStarting as error:
-        raise DatabaseUnavailable(f"the server does not admit anybody yet: {error}; try again in a minute") from error
+        raise DatabaseUnavailable(
+            f"the server does not accept connections yet: {error}; try again in a minute"
+        ) from error
     except LoginRefused as error:
         how = WAY_IN.format(variable=wanted.family.password_variable)
         raise DatabaseUnavailable(wanted.worded(f"the server refuses the login: {error}; {how}")) from error

@@ -76,7 +76,7 @@ def _seen(named: Address, reached: Reached, seconds: float, clock: Clock, tell: 
         judgement = judge(server, [window], (), Place())
         if not judgement.diagnosis.symptoms:
             raise reached.refusal
-        nothing_else = Unknown("nothing else can be judged of a server that lets nobody in", ())
+        nothing_else = Unknown("nothing else can be judged while the server accepts no connections", ())
         return Look(named.shown, account, Place(), (), replace(judgement, unknown=(nothing_else,)))
     database = SeenDatabase(engine, clock, probe)
     tell(f"connected to {named.shown}; nothing is changed; measuring for {seconds:g} s")

@@ -31,7 +31,7 @@ def _parts(document: Document) -> Iterator[str]:
     if document["deliberate"]:
         yield ""
         on_purpose = (f"{d['setting']} = {d['value']} ({d['source']})" for d in document["deliberate"])
-        yield f"set on purpose, and left so: {', '.join(on_purpose)}"
+        yield f"set on purpose, and not changed: {', '.join(on_purpose)}"
     yield ""
     yield from memory_lines(document["memory"])
     if document["unknown"]:

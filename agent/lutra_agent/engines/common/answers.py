@@ -88,20 +88,20 @@ def number_in(text: object) -> float | None:
         return None
 
 
-def end_of_range(told: object) -> float | None:
+def end_of_range(value: object) -> float | None:
     """The server's limit of allowed values. None if it does not report one, NaN if it is not a number."""
-    if told is None or told == "":
+    if value is None or value == "":
         return None
-    found = number_in(told)
+    found = number_in(value)
     return math.nan if found is None else found
 
 
-def text(told: object) -> str:
+def text(value: object) -> str:
     """As a text: empty for NULL, and bytes as well as they can be read."""
-    if isinstance(told, bytes):
-        return told.decode(errors="replace")
-    return "" if told is None else str(told)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return "" if value is None else str(value)
 
 
-def text_or_none(told: object) -> str | None:
-    return None if told is None else text(told)
+def text_or_none(value: object) -> str | None:
+    return None if value is None else text(value)

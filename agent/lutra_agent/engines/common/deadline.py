@@ -19,7 +19,7 @@ LONGEST_ANSWER = 8 << 20
 """In bytes: far above the largest answer of a server about itself."""
 POLL_S = 0.05
 RECEIVED = slice(128, 136)
-"""Of the kernel's `struct tcp_info`: how many bytes have come."""
+"""The number of received bytes in the kernel's `struct tcp_info`."""
 
 
 def cut(descriptor: int) -> None:
@@ -72,7 +72,7 @@ def _problem(seconds: float, own: socket.socket, most: int | None, ended: thread
 def _received(own: socket.socket) -> int:
     """By the kernel's count; 0 if it has none, as of a socket of this host."""
     try:
-        told = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, RECEIVED.stop)
+        info = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, RECEIVED.stop)
     except OSError:
         return 0
-    return int.from_bytes(told[RECEIVED], sys.byteorder)
+    return int.from_bytes(info[RECEIVED], sys.byteorder)

@@ -33,8 +33,8 @@ class Peer:
 def peer_of(connected: socket.socket) -> Peer:
     """TCP sockets are identified only by their ports, and a port of several accounts belongs to none of them."""
     if connected.family == socket.AF_UNIX:
-        told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-        process, account, _ = CREDENTIALS.unpack(told)
+        credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        process, account, _ = CREDENTIALS.unpack(credentials)
         return Peer(account, process)
     theirs, ours = connected.getpeername()[1], connected.getsockname()[1]
     found = {end for table in TABLES for end in _ends(table, f"{theirs:04X}", f"{ours:04X}")}

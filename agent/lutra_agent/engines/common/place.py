@@ -89,19 +89,19 @@ def located(read: Callable[[], Place]) -> Place:
         return Place(doubt=f"{error}: {BY_STATEMENTS}. {WAY_OUT}", unread=True)
 
 
-def place_of(told: Told) -> Place:
+def place_of(claims: Told) -> Place:
     """The part of it that this host confirms."""
-    process, folder = _process(told), told.folder
+    process, folder = _process(claims), claims.folder
     seen = None if process is None or folder is None else sees(process, folder)
-    if folder is not None and process is None and told.named:
-        worker = _worker_in(folder, told.programs)
-        if worker is not None and _began(worker, told.up_since_s, told.error_s):
+    if folder is not None and process is None and claims.named:
+        worker = _worker_in(folder, claims.programs)
+        if worker is not None and _began(worker, claims.up_since_s, claims.error_s):
             process = worker
         elif worker is not None:  # a copy of this folder's data answers
             seen = False
-    if folder is None or False in (told.named, seen) or not (told.named or seen or _is_alike(process)):
+    if folder is None or False in (claims.named, seen) or not (claims.named or seen or _is_alike(process)):
         folder = None
-    return Place(process, folder, _doubt(told, process, folder))
+    return Place(process, folder, _doubt(claims, process, folder))
 
 
 def sees(process: int, path: Path) -> bool | None:
@@ -140,36 +140,36 @@ def group_of(thread: int) -> int | None:
     return next((int(line.split()[1]) for line in lines if line.startswith("Tgid:")), None)
 
 
-def _doubt(told: Told, process: int | None, folder: Path | None) -> str:
-    if process is not None and (folder is not None or (told.folder is None and not told.unnamed)):
+def _doubt(claims: Told, process: int | None, folder: Path | None) -> str:
+    if process is not None and (folder is not None or (claims.folder is None and not claims.unnamed)):
         return ""
-    if told.named is False:
-        what = f"{told.folder} contains the data of a different server than the one that answers"
+    if claims.named is False:
+        what = f"{claims.folder} contains the data of a different server than the one that answers"
     elif folder is not None:
         what = f"the server has its data in {folder}, and no process of this host is known to be its own"
-    elif process is not None and told.folder is not None:
-        what = f"{told.folder} is not known to be the folder of the server, which is process {process}"
+    elif process is not None and claims.folder is not None:
+        what = f"{claims.folder} is not known to be the folder of the server, which is process {process}"
     elif process is not None:
         what = f"the server is process {process}, and does not show this account where its data are"
     else:
         what = "nothing shows that the server that answers runs on this host"
-    wanted = told.unnamed if folder is None and told.named is None else ""
+    wanted = claims.unnamed if folder is None and claims.named is None else ""
     return f"{what}: {NO_LIMITS if folder else BY_STATEMENTS}. {'; or '.join(filter(None, (wanted, WAY_OUT)))}"
 
 
-def _process(told: Told) -> int | None:
+def _process(claims: Told) -> int | None:
     """The server's process of this host. Whoever made the socket's file has its number here, whatever it is there."""
-    maker = told.peer.process
+    maker = claims.peer.process
     by_file = maker not in (None, SERVICE_MANAGER, OF_ANOTHER_NAMESPACE)
-    process = maker if by_file else told.process
-    if maker == OF_ANOTHER_NAMESPACE or process is None or not _is_called(process, told.programs):
+    process = maker if by_file else claims.process
+    if maker == OF_ANOTHER_NAMESPACE or process is None or not _is_called(process, claims.programs):
         return None
     if by_file:
         return process
-    holder = told.holder or process
-    holds = None if told.peer.inode is None else _holds(holder, told.peer.inode)
+    holder = claims.holder or process
+    holds = None if claims.peer.inode is None else _holds(holder, claims.peer.inode)
     if holds is None:
-        holds = _is_the_accounts(holder, told.peer.account) and _began(holder, told.started_s, told.error_s)
+        holds = _is_the_accounts(holder, claims.peer.account) and _began(holder, claims.started_s, claims.error_s)
     return process if holds else None
 
 

@@ -1,4 +1,4 @@
-"""Looks at a server again and again, in a thread and over a connection of its own."""
+"""Reads a server at intervals, in its own thread and over its own connection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.log_throttle import LogThrottle
 
 AGAIN_S = 5.0
-"""After a failure."""
+"""The pause after a failure."""
 STUCK_S = 30.0
 """A client without an answer after this time is disconnected. No server allows itself as much for a look."""
 STOP_S = 2.0

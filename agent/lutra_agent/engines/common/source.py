@@ -3,8 +3,8 @@
 A server keeps its own settings, so every engine has a source for them. Settings that live elsewhere and matter to the
 same database, such as those of the host's operating system, are a further source of the same engine.
 
-Every source is a SettingSource. Some sources have further capabilities: a Backing, where a file of this host
-keeps the settings, and an Activation, where a new value takes more than its step to become active.
+Every source is a SettingSource. Some sources have further capabilities: a Backing, if a file of this host keeps the
+settings, and an Activation, if a new value needs more than its step to become active.
 """
 
 from __future__ import annotations
@@ -131,14 +131,14 @@ class SettingSource(Protocol):
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
         """The steps of one change: in the settings file, and active.
 
-        Where a `restart` of the server follows, it activates the values.
+        If a `restart` of the server follows, it activates the values.
         """
         ...
 
     def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
         """The steps that restore `text` in the settings file (with None, remove the setting), and make `active` active.
 
-        Where a `restart` of the server follows, it activates the values.
+        If a `restart` of the server follows, it activates the values.
         """
         ...
 

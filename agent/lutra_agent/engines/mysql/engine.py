@@ -86,7 +86,7 @@ class MysqlHealth:
 
     @understood("the files of the server")
     def traces(self) -> Traces:
-        """The file of temporary tables is in the data folder, where it outlasts a crash of the host as well."""
+        """The file of temporary tables is in the data folder, so it also survives a crash of the host."""
         if self.place().process is None:
             return Traces()
         query = (

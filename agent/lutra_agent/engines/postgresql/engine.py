@@ -29,7 +29,7 @@ OPTIONS_FILE = "postmaster.opts"
 CONTROL_FILE = Path("global/pg_control")
 STATE_AT, STATE = 16, struct.Struct("=i")
 SHUT_DOWN = (1, 2)
-"""In that file: shut down, as a primary or as a standby."""
+"""The states in that file after a shutdown, as a primary or as a standby."""
 
 FAMILY = "postgresql"
 

@@ -17,7 +17,7 @@ FROM pg_roles WHERE rolname = current_user"""
 
 
 def read_permissions(connection: Connection, major: int, names: Sequence[str], file: Path | None) -> Permissions:
-    """`file` is the settings file, where the account may know of it."""
+    """`file` is the settings file, if the account may see it."""
     account, superuser, may_reload = connection.row(ACCOUNT)
     if (
         major >= ALTER_SYSTEM_SWITCH_SINCE

@@ -43,7 +43,7 @@ OUTRANKING = {"command line": "the command line", "environment variable": "an en
 """Sources with precedence over the file which ALTER SYSTEM writes. That file is read last, so no include outranks it.
 """
 SOURCE = 8
-"""The column of `QUERY` that tells where a value is from."""
+"""The column of `QUERY` with the source of a value."""
 SESSION = "session"
 OWN = ("database", "user", "database user", "client", SESSION)
 """Sources of a value that applies only to sessions such as the agent's."""
@@ -51,7 +51,7 @@ HIDDEN = "the agent's own role or database, whose value hides the server's from 
 
 
 def read_settings(connection: Connection, names: tuple[str, ...], file: Path | None) -> dict[str, ServerSetting]:
-    """Name → setting, for those of `names` that the server has. Where nothing `tells`, none is seen to be persisted."""
+    """Name → setting, for those of `names` that the server has. If nothing `tells`, no setting counts as persisted."""
     rows = connection.rows(QUERY, (list(names),))
     unreached = _unreached(connection)
     written = persisted(connection, file)

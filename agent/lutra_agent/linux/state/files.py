@@ -23,7 +23,7 @@ def number(path: Path) -> float | None:
 
 
 def named(path: Path, names: Collection[str]) -> dict[str, float]:
-    """Of lines such as `oom_kill 3` or `MemTotal: 24684084 kB`, those named, without their unit."""
+    """The named values from lines such as `oom_kill 3` or `MemTotal: 24684084 kB`, without their unit."""
     found: dict[str, float] = {}
     for line in text(path).splitlines():
         words = line.replace(":", " ").split()

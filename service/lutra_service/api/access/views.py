@@ -17,9 +17,9 @@ def new_token(record: Token, secret: str) -> NewTokenAnswer:
     return NewTokenAnswer.model_validate({**_told(record), "token": secret})
 
 
-def enrolment(database: Database, made: Token, secret: str) -> EnrolmentAnswer:
+def enrolment(database: Database, token: Token, secret: str) -> EnrolmentAnswer:
     return EnrolmentAnswer(
-        database=database.id, name=database.name, engine=database.engine, token_id=made.id, token=secret
+        database=database.id, name=database.name, engine=database.engine, token_id=token.id, token=secret
     )
 
 

@@ -32,8 +32,8 @@ def list_symptoms(
     """The symptoms in the latest windows under the active settings, the most harmful first, with their cures."""
 
     def read(unit: UnitOfWork) -> dict[str, Any]:
-        at = context_of(unit, unit.databases.get(database), unit.sessions.open_one(database))
-        return symptoms.listed(unit, at, minutes)
+        context = context_of(unit, unit.databases.get(database), unit.sessions.open_one(database))
+        return symptoms.listed(unit, context, minutes)
 
     return schemas.SymptomsAnswer.model_validate(stored.read(read))
 
@@ -50,8 +50,8 @@ def list_symptom_history(
     ] = None,
 ) -> Page[schemas.EpisodeAnswer]:
     """When each symptom was first seen, and when it was gone, newest first."""
-    found = stored.read(lambda unit: findings.history(unit, database, page.limit + 1, page.after, since, gone))
-    told = [views.episode(f) for f in found]
+    episodes = stored.read(lambda unit: findings.history(unit, database, page.limit + 1, page.after, since, gone))
+    told = [views.episode(f) for f in episodes]
     return Page[schemas.EpisodeAnswer].model_validate(page.of(told))
 
 

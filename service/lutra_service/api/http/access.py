@@ -16,7 +16,7 @@ _DECLARED = "lutra_access"
 
 @dataclass(frozen=True)
 class Access:
-    """One of `scopes`, for what the route is about.
+    """The bearer needs one of `scopes` for the object of the route.
 
     `of` names the path parameter whose database the token has to reach. `service`: data that belong to no database,
     which a token that is bound to one does not reach. `any`: the route itself shows each bearer only their own data.

@@ -111,7 +111,7 @@ def _record(scope: Scope, status: int, seconds: float) -> None:
 
 
 def refusal_of_address(scope: Scope) -> LutraError | None:
-    """NUL, control characters, bytes that are not UTF-8, and texts longer than any id or cursor."""
+    """Refuses NUL, control characters, bytes that are not UTF-8, and texts longer than any id or cursor."""
     path, query = str(scope["path"]), bytes(scope.get("query_string", b""))
     if len(path) > MAX_PATH or any(len(part) > MAX_SEGMENT for part in path.split("/")):
         return NotFound(f"no path has more than {MAX_PATH} characters or a part of more than {MAX_SEGMENT}")

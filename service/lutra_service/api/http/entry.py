@@ -26,15 +26,14 @@ from lutra_service.common.together import Together
 from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.edge.addresses import counted
 from lutra_service.edge.bodies import BodyLimits
-from lutra_service.edge.limits import MAX_KEYS, Places, Rate
-from lutra_service.edge.refusals import TooManyRequests
+from lutra_service.edge.limits import MAX_KEYS, Places, Rate, TooManyRequests
 
 Found = Unauthorized | tuple[Principal, LutraError | None]
 UNCOUNTED = "/healthz"
-"""Answered to every client and always: any caller has to learn that the service lives."""
+"""Always answered, to every client: any caller has to learn that the service is alive."""
 STRANGERS_TOGETHER = 64
-"""The most unknown tokens that are looked up at once, by one query on a separate thread. A flood of invented ones does
-not use more of the store, and a service that starts among thousands of agents soon knows their tokens.
+"""The maximum number of unknown tokens that one query on a separate thread looks up at once. A flood of invented tokens
+does not use more of the store, and a service that starts among thousands of agents soon knows their tokens.
 """
 TOOL = "lutra-tool"
 """The header with the name of the tool by which an AI assistant makes this call."""
@@ -50,7 +49,7 @@ WANTED = "a valid bearer token is needed: Authorization: Bearer lutra_…"
 
 
 class Entry:
-    """A request is counted on its token; one without a valid token on its address, and there more tightly."""
+    """A request counts for its token; without a valid token it counts for its address, with a lower limit."""
 
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store

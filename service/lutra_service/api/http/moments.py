@@ -1,4 +1,4 @@
-"""Moments that a caller names."""
+"""Times in requests."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ def _in_utc(moment: Any) -> Any:
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_in_range), BeforeValidator(_in_utc)]
-"""RFC 3339, or a date, as UTC: one that every store and every calendar can hold. Without an offset it is in UTC."""
+"""An RFC 3339 time or a date, as UTC, within the range of every store and calendar. Without an offset it is in UTC."""

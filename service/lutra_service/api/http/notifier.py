@@ -1,4 +1,4 @@
-"""News for those who wait: asynchronous, holding neither a thread nor a database connection."""
+"""Wakes waiting requests: asynchronous, without a thread or a database connection for each."""
 
 from __future__ import annotations
 

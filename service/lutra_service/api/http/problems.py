@@ -140,7 +140,7 @@ def _messages(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     for error in errors:
         place = _place(error)
         if place and place[-1] in VALUE_BRANCHES:
-            at, wanted = ".".join(place[:-1]), "a number or a text is wanted"
+            at, wanted = ".".join(place[:-1]), "expected a number or a text"
         elif not place and error["type"] in ("model_attributes_type", "model_type"):
             at, wanted = "", "the body has to be a JSON object"
         else:

@@ -21,7 +21,7 @@ from lutra_service.edge.bodies import Body
 from lutra_service.edge.protocol import CONNECTION
 
 MAX_ERRORS = 2_000
-"""A longer body is not an attempt at the right one, and reporting its errors is not worth the memory."""
+"""The errors of a longer body are not reported: they would cost too much memory."""
 
 Make = Callable[[Any], Any]
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -83,7 +83,7 @@ def _maker(route: APIRoute) -> Make:
             return adapter.validate_python(document)
         except ValidationError as error:
             if error.error_count() > MAX_ERRORS:
-                raise InvalidRequest(f"the body has {error.error_count()} faults: it does not fit this route") from None
+                raise InvalidRequest(f"the body has {error.error_count()} errors: it does not fit this route") from None
             found = error.errors(include_url=False)
             told: list[Any] = [_told(e, wanted) for e in found]
             raise RequestValidationError(told) from None

@@ -28,7 +28,7 @@ class NewModel(Body):
     @model_validator(mode="after")
     def _one_document(self) -> NewModel:
         if (self.toml is None) == (self.options is None):
-            raise ValueError("one of toml and options is wanted")
+            raise ValueError("exactly one of toml and options is required")
         return self
 
 

@@ -150,23 +150,23 @@ def detail(unit: UnitOfWork, record: ModelVersion) -> ModelDetailAnswer:
     )
 
 
-def _beside(found: comparison.Beside | None) -> BesideChampionAnswer | None:
-    if found is None:
+def _beside(beside: comparison.Beside | None) -> BesideChampionAnswer | None:
+    if beside is None:
         return None
     return BesideChampionAnswer.model_validate(
         {
-            "champion": found.champion,
-            "changed": found.changed,
-            "not_judged": found.decision.not_judged,
-            "judged": [_judged(one) for one in found.judged],
-            "promotes": found.decision.promotes,
-            "why": found.decision.why,
+            "champion": beside.champion,
+            "changed": beside.changed,
+            "not_judged": beside.decision.not_judged,
+            "judged": [_judged(one) for one in beside.judged],
+            "promotes": beside.decision.promotes,
+            "why": beside.decision.why,
         }
     )
 
 
-def _judged(found: Judged) -> Document:
-    source, of = found.source, found.comparison
+def _judged(judged: Judged) -> Document:
+    source, of = judged.source, judged.comparison
     return {
         "source": source.name,
         "measure": source.measure,
@@ -178,7 +178,7 @@ def _judged(found: Judged) -> Document:
         "level": of.level,
         "verdict": of.verdict,
         "needed": of.needed,
-        "sentence": found.sentence,
+        "sentence": judged.sentence,
     }
 
 
@@ -209,5 +209,5 @@ def told(unit: UnitOfWork, record: ModelVersion) -> Document:
     }
 
 
-def _suite(found: Suite) -> Document:
-    return {"state": found.state, "faults": found.faults}
+def _suite(suite: Suite) -> Document:
+    return {"state": suite.state, "faults": suite.faults}

@@ -1,4 +1,4 @@
-"""Files that are written while they are sent: a few at once, and only while somebody waits for them."""
+"""Files that are written while they are sent: a few at once, and only while the client is connected."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class JsonLines(StreamingResponse):
 
 
 class Export(StreamingResponse):
-    """The pieces of a file, some of which may be empty: between two of them, the file ends if its client has left.
+    """The pieces of a file, some of which may be empty. If the client has left, the file ends before the next piece.
 
-    An error before the first byte is answered like any other. Raises TooManyRequests and Busy if no place is free.
+    An error before the first byte is answered like any other. Raises TooManyRequests and Busy if all slots are in use.
     """
 
     def __init__(self, pieces: Iterator[bytes], media_type: str, places: Places, key: str) -> None:

@@ -1,4 +1,4 @@
-"""All that was measured, as data sets: of a session, of a database, of the fleet."""
+"""All observations as data sets: of a session, of a database, of the fleet."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def predict(database: str, body: schemas.NewPrediction, stored: StoreDep) -> sch
 
     def answer(unit: UnitOfWork) -> WhatIf:
         found = unit.databases.get(database)
-        at = context_of(unit, found, unit.sessions.open_one(database))
-        return what_if(unit, at, body.settings, body.level, body.rate)
+        context = context_of(unit, found, unit.sessions.open_one(database))
+        return what_if(unit, context, body.settings, body.level, body.rate)
 
     return views.what_if(stored.read(answer))
 
@@ -40,7 +40,7 @@ def get_memory(database: str, stored: StoreDep) -> MemoryAnswer:
     """The server's memory under the active settings, line by line, as the policy counts it."""
 
     def read(unit: UnitOfWork) -> Document:
-        at = context_of(unit, unit.databases.get(database), unit.sessions.open_one(database))
-        return memory_sum(at, {})
+        context = context_of(unit, unit.databases.get(database), unit.sessions.open_one(database))
+        return memory_sum(context, {})
 
     return MemoryAnswer.model_validate(stored.read(read))

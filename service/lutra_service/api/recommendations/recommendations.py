@@ -35,7 +35,7 @@ from lutra_service.db.store import Store, UnitOfWork
 
 
 async def wait_until(store: Store, notifier: Notifier, id_: str, until: Until, seconds: float) -> Recommendation | None:
-    """The recommendation once it came so far; None where the time is over before."""
+    """The recommendation once it has reached the state; None if the time is over before."""
 
     def look() -> Recommendation | None:
         found = store.read(lambda unit: unit.recommendations.get(id_))
@@ -117,8 +117,8 @@ def list_recommendations(
     """Newest first."""
 
     def listed(unit: UnitOfWork) -> list[Answer]:
-        found = unit.recommendations.listed(database, page.limit + 1, page.after, state, since)
-        return [views.shown(unit, r) for r in found]
+        recommendations = unit.recommendations.listed(database, page.limit + 1, page.after, state, since)
+        return [views.shown(unit, r) for r in recommendations]
 
     return Page[Answer].model_validate(page.of(stored.read(listed)))
 

@@ -17,7 +17,7 @@ from lutra_service.db.store import UnitOfWork
 
 
 def shown(unit: UnitOfWork, record: Recommendation) -> RecommendationAnswer:
-    """Includes the reason why it waits, if it does, and the name of the person who decided."""
+    """Includes the reason for waiting, if any, and the name of the token that decided."""
     return RecommendationAnswer.model_validate(
         {
             "id": record.id,

@@ -36,7 +36,7 @@ def trials_csv(found: Callable[[], Sequence[TrialAnswer]]) -> Iterator[bytes]:
     for trial in trials:
         for column in _row(trial):
             places.setdefault(column, len(places))
-        verify_width(len(places), "", "take format=json, where a trial has its own names")
+        verify_width(len(places), "", "use format=json, where each trial has its own names")
     titles = list(places) or ["trial"]
     yield from sheet(titles, ([(places[column], cell) for column, cell in _row(t).items()] for t in trials))
 
@@ -145,8 +145,8 @@ def get_history(session: str, stored: StoreDep) -> Document:
 
     def read(unit: UnitOfWork) -> Document:
         found = unit.sessions.get(session)
-        at = context_of(unit, unit.databases.get(found.database_id), found)
-        return serial.history_to_dict(histories.history(unit, at, found), at.server, at.policy)
+        context = context_of(unit, unit.databases.get(found.database_id), found)
+        return serial.history_to_dict(histories.history(unit, context, found), context.server, context.policy)
 
     return stored.read(read)
 

@@ -71,17 +71,17 @@ def _loads(aim: Aim | None) -> list[Document]:
     return [] if aim is None else [{"name": name, "weight": weight} for name, weight in aim.weights.items()]
 
 
-def _leaning(found: Comparison) -> Document | None:
-    if found.mean is None:
+def _leaning(comparison: Comparison) -> Document | None:
+    if comparison.mean is None:
         return None
     return {
-        "trials": found.sessions,
-        "mean": found.mean,
-        "low": found.low,
-        "high": found.high,
-        "level": found.level,
-        "verdict": found.verdict,
-        "sentence": benefit.sentence(found),
+        "trials": comparison.sessions,
+        "mean": comparison.mean,
+        "low": comparison.low,
+        "high": comparison.high,
+        "level": comparison.level,
+        "verdict": comparison.verdict,
+        "sentence": benefit.sentence(comparison),
     }
 
 
@@ -93,20 +93,20 @@ def verification(found: Verification) -> VerificationAnswer:
     return VerificationAnswer.model_validate({"rounds": contest.rounds, "finalists": finalists, **told})
 
 
-def _finalist(found: Verification, finalist: Finalist) -> FinalistAnswer:
-    rows = found.of(finalist.name)
+def _finalist(verification: Verification, finalist: Finalist) -> FinalistAnswer:
+    rows = verification.of(finalist.name)
     return FinalistAnswer.model_validate(
         {
             "name": finalist.name,
             "recommendation": rows[-1].id if rows else None,
             "configuration": dict(finalist.configuration),
-            "changed_settings": found.contest.changes(finalist.name),
+            "changed_settings": verification.contest.changes(finalist.name),
             "readings": [dict(r) for r in finalist.readings],
-            "failed": found.contest.out(finalist.name),
-            "gains": {over: _gain(gain) for over, gain in gains(found.contest, finalist.name).items()},
+            "failed": verification.contest.out(finalist.name),
+            "gains": {over: _gain(gain) for over, gain in gains(verification.contest, finalist.name).items()},
             "gains_by_load": {
                 over: {load: _gain(gain) for load, gain in each.items()}
-                for over, each in gains_by_load(found.contest, finalist.name).items()
+                for over, each in gains_by_load(verification.contest, finalist.name).items()
             },
         }
     )

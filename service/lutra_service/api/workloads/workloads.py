@@ -39,8 +39,8 @@ def list_workloads(
     require_engine(engine)
 
     def read(unit: UnitOfWork) -> Document:
-        found = unit.workloads.listed(page.limit + 1, page.after, engine=engine, database_id=database)
-        return page.of([WorkloadAnswer.model_validate(_told(row)) for row in found])
+        workloads = unit.workloads.listed(page.limit + 1, page.after, engine=engine, database_id=database)
+        return page.of([WorkloadAnswer.model_validate(_told(row)) for row in workloads])
 
     return Page[WorkloadAnswer].model_validate(stored.read(read))
 

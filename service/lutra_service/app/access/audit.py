@@ -81,7 +81,7 @@ Action = Literal[
 KEPT = timedelta(days=400)
 LONGEST_TEXT = 1000
 LARGEST_DOCUMENT = 16_000
-"""The most characters of a state's details as JSON. Larger details are stored as the names of their parts alone."""
+"""The maximum length of a state's details as JSON. Of larger details only the names of their parts are stored."""
 
 
 ACTIONS: Mapping[State, Action] = {

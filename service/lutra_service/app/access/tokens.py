@@ -31,7 +31,7 @@ wait for each other, and many uses at once take less time than one after another
 GivenScope = Literal["agent", "read", "models", "propose", "operate", "admin"]
 Scope = Literal[GivenScope, "enrol"]
 SCOPES: tuple[GivenScope, ...] = get_args(GivenScope)
-"""Those that a token is given by a person. `enrol` belongs to an enrolment's token alone, which is used once."""
+"""The scopes that a person can give to a token. `enrol` is only for the token of an enrolment, which is used once."""
 _IMPLIED: dict[str, frozenset[str]] = {
     "agent": frozenset({"agent"}),
     "enrol": frozenset({"enrol"}),
@@ -82,8 +82,8 @@ class Principal:
 
 
 def bearers(unit: UnitOfWork, digests: Sequence[str]) -> list[Principal | Unauthorized]:
-    """The bearers of these tokens, by the digests of their secrets, so that timing reveals nothing about existing
-    secrets.
+    """The bearers of these tokens, looked up by the digests of their secrets, so that timing reveals nothing about
+    existing secrets.
 
     A refusal is returned, not raised.
     """
@@ -106,7 +106,9 @@ def _bearer(token: Token | None, now: datetime) -> Principal:
 
 
 def still_valid(unit: UnitOfWork, who: Principal) -> None:
-    """Raise Unauthorized if the token ended after its bearer was admitted, because a bearer who waited acts again."""
+    """Raise Unauthorized if the token ended after its bearer was admitted: a waiting bearer is checked again before it
+    acts.
+    """
     _check_valid(unit.tokens.get(who.token_id), unit.now)
 
 
@@ -149,10 +151,11 @@ def create_enrolment(unit: UnitOfWork, database_id: str, lifetime: timedelta) ->
 
 
 def enrol(unit: UnitOfWork, who: Principal) -> tuple[Token, str]:
-    """The agent's own token, and its secret, for an enrolment's. Raises Unauthorized where that was used before.
+    """The agent's own token and its secret, in exchange for an enrolment's. Raises Unauthorized if that was used
+    before.
 
-    The enrolment's token is revoked by one conditional update: of several agents at the same moment, even at several
-    services, one gets a token.
+    The enrolment's token is revoked by one conditional update: of several agents at the same time, even at several
+    services, only one gets a token.
     """
     used = unit.tokens.get(who.token_id)
     if not unit.tokens.revoke(used.id, unit.now):
@@ -213,8 +216,8 @@ def _new(
     if expires_at is not None and expires_at <= unit.now:
         raise InvalidRequest(f"expires_at: {expires_at.isoformat()} is past")
     secret = new_secret()
-    made = Token(unit.new_id("tok"), secret_hash(secret), name, scopes, database_id, unit.now, expires_at=expires_at)
-    return unit.tokens.add(made), secret
+    token = Token(unit.new_id("tok"), secret_hash(secret), name, scopes, database_id, unit.now, expires_at=expires_at)
+    return unit.tokens.add(token), secret
 
 
 def _shown(token: Token) -> Document:
@@ -243,7 +246,7 @@ class TokenUse:
             self.write()
 
     def write(self) -> None:
-        """Store all pending uses: before somebody looks at them, and before the service stops."""
+        """Store all pending uses: before they are read, and before the service stops."""
         with self._lock:
             writing, self._unwritten = self._unwritten, set()
             self._next_at = float("inf")

@@ -107,7 +107,8 @@ class ServerContext:
         return self.live.space(self.policy, known=self.known)
 
     def space_for(self, names: Iterable[str]) -> KnobSpace:
-        """The space and those of `names` that are not searched unless evidence asks for them, as far as they may move.
+        """The space, with settings of `names` that are searched only if evidence recommends them, as far as they may
+        move.
 
         If an operator names the movable settings, no others are added.
         """
@@ -120,7 +121,7 @@ class ServerContext:
         return self.live.space(replace(self.policy, movable=frozenset({*self.space.names, *safe})))
 
     def space_with(self, names: Iterable[str]) -> KnobSpace:
-        """The space with further settings that an operator names: they are not searched by default."""
+        """The space with further settings that an operator names and that are not searched by default."""
         movable = frozenset(self.space.names).union(names)
         return self.live.space(replace(self.policy, movable=movable), known=self.known)
 

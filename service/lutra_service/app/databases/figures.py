@@ -58,7 +58,7 @@ class Gains:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of one database, or of all together: then counts are sums, and ages the largest.
+    """The figures of one database, or of all together. For all, counts are sums and ages are the largest.
 
     `changes` are counted by outcome and `fired` by guard, since the database was registered. `gains` are those of
     GAINS_OVER. `findings` are the harmful
@@ -115,7 +115,9 @@ def together(unit: UnitOfWork) -> Figures:
 
 
 def by_database(unit: UnitOfWork, only: str | None, most: int) -> list[Row]:
-    """Of the databases that a token reaches, the oldest registrations first: all up to `most`, or `only` the one."""
+    """The figures of the databases that a token reaches, the oldest registrations first: all up to `most`, or only
+    `only`.
+    """
     return list(islice(_rows(unit, only), most))
 
 

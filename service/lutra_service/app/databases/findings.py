@@ -1,4 +1,4 @@
-"""Findings over time: their first and last moments, and the accepted risks."""
+"""Findings over time: when each was first and last seen, and the accepted risks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAUSE = timedelta(minutes=1)
 MINUTES = 10
 """The time span of the windows of a check."""
 TOGETHER = 3
-"""The number of databases that one turn checks."""
+"""The number of databases in one round."""
 RETURN = timedelta(hours=1)
 """A finding that returns within this time counts as never gone."""
 LONGEST_SENTENCE = 2000
@@ -45,8 +45,8 @@ class Look:
 
 
 def look(store: Store) -> None:
-    """One turn: a check of the databases that waited longest. After a failed read, a database is checked again a minute
-    later.
+    """One round: a check of the databases that waited longest. After a failed read, a database is checked again a
+    minute later.
     """
     for id_ in store.read(lambda unit: unit.databases.to_look_at(unit.now - PAUSE, TOGETHER)):
         looked = store.read(lambda unit, id_=id_: _looked(unit, id_))  # type: ignore[misc]
@@ -89,12 +89,12 @@ def _keep_shown(unit: UnitOfWork, database_id: str, last: Finding | None, sympto
         unit.findings.change(last.id, last_seen=unit.now, gone_at=None, **told)
         return
     id_ = unit.new_id("fnd")
-    found = Finding(id_, database_id, symptom.name, symptom.kind, symptom.strength, sentence, unit.now, unit.now)
-    unit.findings.add(found)
+    finding = Finding(id_, database_id, symptom.name, symptom.kind, symptom.strength, sentence, unit.now, unit.now)
+    unit.findings.add(finding)
 
 
 def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: datetime) -> Accepted:
-    """Replaces an earlier acceptance. Raises NotFound, and InvalidRequest for a time that is over."""
+    """Replaces an earlier acceptance. Raises NotFound, and InvalidRequest for a time in the past."""
     database = unit.databases.lock(database_id)
     kinds = kinds_of(database.engine)
     if name not in kinds:
@@ -102,15 +102,15 @@ def accept(unit: UnitOfWork, database_id: str, name: str, because: str, until: d
         meant = f"; did you mean {near[0]}?" if near else ""
         raise NotFound(f"no symptom of {database.engine} is called {name[:100]!r}{meant}")
     if until <= unit.now:
-        raise InvalidRequest(f"until: {until.isoformat()} is over")
+        raise InvalidRequest(f"until: {until.isoformat()} is in the past")
     before = _accepted(unit, database_id, name)
     if before is not None:
         unit.accepted.withdraw(before)
     by = current_actor.get().token_name[:200]
-    made = Accepted(unit.new_id("acc"), database_id, name, kinds[name], because, until, unit.now, by)
-    unit.accepted.add(made)
-    audit.record(unit, "symptom.accept", name[:40], _told(before), _told(made), database_id=database_id)
-    return made
+    accepted = Accepted(unit.new_id("acc"), database_id, name, kinds[name], because, until, unit.now, by)
+    unit.accepted.add(accepted)
+    audit.record(unit, "symptom.accept", name[:40], _told(before), _told(accepted), database_id=database_id)
+    return accepted
 
 
 def withdraw(unit: UnitOfWork, database_id: str, name: str) -> Accepted:

@@ -10,7 +10,7 @@ from lutra_service.db.schema.records import StoredReport
 
 
 def loaded(reports: Iterable[StoredReport], group: str | None = None) -> list[LoadedWindow]:
-    """Those that have a time. Without a `group` those under the same settings are of one."""
+    """The windows that have a time. Without a `group`, windows under the same settings belong to one."""
     found = ((r, r.window_start, r.window_end) for r in reports)
     return [
         LoadedWindow(

@@ -45,10 +45,10 @@ def change_policy(unit: UnitOfWork, id_: str, patch: Mapping[str, Any]) -> Datab
     audit.record(unit, "database.policy", id_, {"policy": database.policy}, {"policy": policy}, database_id=id_)
     changed = unit.databases.get(id_)
     try:
-        at = context_of(unit, changed)
+        context = context_of(unit, changed)
     except NotEnoughObservations:
         return changed
-    if not at.space.names:
+    if not context.space.names:
         raise InvalidConfiguration(f"{id_}: no setting may move")
     return changed
 

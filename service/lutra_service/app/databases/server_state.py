@@ -38,15 +38,15 @@ class Setting:
     not_active: str | None = None
 
 
-def settings(at: ServerContext) -> list[Setting]:
+def settings(context: ServerContext) -> list[Setting]:
     """Every setting of the catalogue that the server has, in the catalogue's order."""
     try:
-        domains = {knob.name: knob.domain for knob in at.space}
+        domains = {knob.name: knob.domain for knob in context.space}
     except InvalidConfiguration:  # the policy leaves nothing to move
         domains = {}
     return [
-        Setting(n, v, at.live.text(n, v), at.server.settings[n], domains.get(n), at.live.not_active(n))
-        for n, v in at.active.items()
+        Setting(n, v, context.live.text(n, v), context.server.settings[n], domains.get(n), context.live.not_active(n))
+        for n, v in context.active.items()
     ]
 
 

@@ -26,39 +26,39 @@ MINUTES = 60
 
 @dataclass(frozen=True)
 class Seen:
-    """A diagnosis, and the first and last moment of the windows on which it is based; None if there are none."""
+    """A diagnosis, and the start and end of the windows on which it is based; None if there are none."""
 
     diagnosis: Diagnosis
     start: datetime | None
     end: datetime | None
 
 
-def seen(unit: UnitOfWork, at: ServerContext, minutes: float, until: datetime | None = None) -> Seen:
-    """Of the windows of the last `minutes` (before `until`, else now), at most the newest 2,000, that were measured
-    under the active settings.
+def seen(unit: UnitOfWork, context: ServerContext, minutes: float, until: datetime | None = None) -> Seen:
+    """The diagnosis from at most the newest 2,000 windows of the last `minutes` (before `until`, or now) that were
+    measured under the active settings.
     """
     since = (until or unit.now) - timedelta(minutes=minutes)
-    active = dict(at.active)
+    active = dict(context.active)
     found = [
         r
-        for r in unit.reports.windows(at.database.id, MOST_WINDOWS, since=since, until=until)
+        for r in unit.reports.windows(context.database.id, MOST_WINDOWS, since=since, until=until)
         if r.failure is None and r.metrics and r.configuration == active
     ]
-    diagnosis = diagnose(at.live, at.policy, [_measured(r) for r in reversed(found)])
+    diagnosis = diagnose(context.live, context.policy, [_measured(r) for r in reversed(found)])
     starts = [r.window_start for r in found if r.window_start is not None]
     ends = [r.window_end for r in found if r.window_end is not None]
     return Seen(diagnosis, min(starts, default=None), max(ends, default=None))
 
 
-def listed(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, Any]:
-    """The complete list: each finding with its first moment and its acceptance."""
-    found = seen(unit, at, minutes)
-    episodes = {name: Episode(f.since, f.gone_at) for name, f in unit.findings.newest(at.database.id).items()}
+def listed(unit: UnitOfWork, context: ServerContext, minutes: float) -> dict[str, Any]:
+    """The complete list: each finding with the time when it was first seen, and its acceptance."""
+    found = seen(unit, context, minutes)
+    episodes = {name: Episode(f.since, f.gone_at) for name, f in unit.findings.newest(context.database.id).items()}
     return listing.listed(
         found.diagnosis,
-        at.database.engine,
+        context.database.engine,
         unit.now,
-        _acceptances(unit, at),
+        _acceptances(unit, context),
         episodes,
         (found.start, found.end),
     )
@@ -66,7 +66,7 @@ def listed(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, Any
 
 def evidence_of(
     unit: UnitOfWork,
-    at: ServerContext,
+    context: ServerContext,
     began: Mapping[str, Value] | None,
     until: datetime | None = None,
     minutes: float = MINUTES,
@@ -77,27 +77,27 @@ def evidence_of(
     `began` is the configuration at the session's beginning; changes of an earlier session do not count as set on
     purpose either. With `until` only windows that began before it are read, and of those the last `minutes`.
     """
-    allowed = replace(at, policy=at.database.settings_policy)
-    before = {**at.active, **(began or {}), **_before_advice(unit, at)}
+    allowed = replace(context, policy=context.database.settings_policy)
+    before = {**context.active, **(began or {}), **_before_advice(unit, context)}
     diagnosis = seen(unit, allowed, minutes, until).diagnosis
-    return assess(at.live, allowed.policy, diagnosis, before, accepted(unit, at, diagnosis))
+    return assess(context.live, allowed.policy, diagnosis, before, accepted(unit, context, diagnosis))
 
 
-def accepted(unit: UnitOfWork, at: ServerContext, diagnosis: Diagnosis) -> set[str]:
+def accepted(unit: UnitOfWork, context: ServerContext, diagnosis: Diagnosis) -> set[str]:
     """The symptoms of the diagnosis whose risk is currently accepted."""
-    made = _acceptances(unit, at)
+    made = _acceptances(unit, context)
     return {s.name for s in diagnosis.symptoms if any(a.holds(s.name, s.kind, unit.now) for a in made)}
 
 
-def _acceptances(unit: UnitOfWork, at: ServerContext) -> list[Acceptance]:
-    found = unit.accepted.of(at.database.id)
-    return [Acceptance(a.name, a.because, a.until, a.kind, a.accepted_by) for a in found]
+def _acceptances(unit: UnitOfWork, context: ServerContext) -> list[Acceptance]:
+    risks = unit.accepted.of(context.database.id)
+    return [Acceptance(a.name, a.because, a.until, a.kind, a.accepted_by) for a in risks]
 
 
-def _before_advice(unit: UnitOfWork, at: ServerContext) -> dict[str, Value]:
+def _before_advice(unit: UnitOfWork, context: ServerContext) -> dict[str, Value]:
     """The values from before, of settings that are as Lutra's changes left them, in whichever session."""
-    made = net_changes(unit.recommendations.changes(at.database.id))
-    return {c.setting: c.before for c in made if at.active.get(c.setting) == c.after}
+    made = net_changes(unit.recommendations.changes(context.database.id))
+    return {c.setting: c.before for c in made if context.active.get(c.setting) == c.after}
 
 
 def _measured(report: StoredReport) -> MeasuredWindow:

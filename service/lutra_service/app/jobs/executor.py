@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 POOLS: tuple[Pool, ...] = (recommendation_jobs.POOL, model_jobs.POOL, workload_jobs.POOL)
 """The first go first."""
 STOP_S = 10.0
-"""So long a stop waits for each thread."""
+"""The time for which a stop waits for each thread."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Run:
 
 
 class Compute:
-    """Claims, computes, ends. `wake` may be called from any thread; `start` and `stop` once each.
+    """Claims jobs, has them computed, and ends them. `wake` may be called from any thread; `start` and `stop` once
+    each.
 
     `ends` counts the outcomes of the computations so far. `unavailable` is the reason why no worker could compute the
     last job that had to wait for that; empty if there is no such job.
@@ -99,7 +100,7 @@ class Compute:
         self._thread.start()
 
     def stop(self) -> None:
-        """A computation in progress is left to the next start. Afterwards none of its threads uses the store."""
+        """A computation in progress is repeated after the next start. Afterwards none of its threads uses the store."""
         self._stopping.set()
         self.wake()
         if self._thread.ident is not None:

@@ -19,7 +19,7 @@ from lutra_service.workers.protocol import Worker
 
 
 class ComputationLost(LutraError):
-    """Its workers were lost while they computed this job and no other, as often as its kind allows."""
+    """As many workers as its kind allows were lost while they computed only this job."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class ComputationLost(LutraError):
 class Task:
     """The input of a worker: the name of a function of `workers.worker`, and its argument.
 
-    `code` is the id of a model version whose packages the worker may load. Nothing else is computed by that process.
+    `code` is the id of a model version whose packages the worker may load. That process computes nothing else.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Leases:
         return [job for job in jobs if unit.jobs.claim(job.id, self._owner, unit.now, self._until(unit))]
 
     def renew(self, ids: Collection[str]) -> set[str]:
-        """Those of `ids` that are still this process's."""
+        """The jobs of `ids` that are still this process's."""
         return self._store.write(lambda u: u.jobs.renew(self._owner, ids, self._until(u)))
 
     def _until(self, unit: UnitOfWork) -> datetime:
@@ -112,7 +112,7 @@ class Leases:
         return self.end(unit, job, lambda u: kind.give_up(u, job.id, task, error))
 
     def lose(self, unit: UnitOfWork, job: Job, kind: JobKind, task: Task | None, why: str) -> str:
-        """Its worker was lost while it computed this job and no other: count an attempt."""
+        """Its worker was lost while it computed only this job: count an attempt."""
         attempts = job.attempts + 1
         if attempts < kind.tries(self._settings):
             unit.jobs.release(job.id, self._owner, attempts)

@@ -44,7 +44,7 @@ def prepare(unit: UnitOfWork, id_: str) -> Task | None:
 
 
 def checked(result: Document, request: Mapping[str, Any]) -> Document:
-    """The answer, with what the session has taught so far. Raises InvalidAnswer."""
+    """The answer, with the lessons of the session so far. Raises InvalidAnswer."""
     answer = results.checked(result, request)
     return {**answer, "lesson": lessons.lesson(request, answer["snapshot"])} if answer["snapshot"] else answer
 
@@ -56,14 +56,14 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> str:
         return ""
     session = unit.sessions.of(recommendation)
     try:
-        at = context_of(unit, unit.databases.get(recommendation.database_id), session)
+        context = context_of(unit, unit.databases.get(recommendation.database_id), session)
         # What may move no longer was asked for earlier: it stays where it is.
-        space = at.space_for(result["configuration"])
-        movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in space}
-        configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
+        space = context.space_for(result["configuration"])
+        movable = {n: v for n, v in context.parse(result["configuration"]).items() if n in space}
+        configuration = admitted(unit, context, movable, known_to_run(recommendation, session))
     except LutraError as error:
         return _fail(unit, recommendation, Failure.of(error, Party.SERVICE))
-    answers.take(unit, recommendation, session, at, configuration, result)
+    answers.take(unit, recommendation, session, context, configuration, result)
     return "proposed"
 
 
@@ -88,8 +88,8 @@ def _taken_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool
     version = unit.models.get(row.request.model_version)
     if not version.packages:
         return False
-    told = version.id, version.name, row.id, failure.text
-    log.warning("%s (%s) cannot compute %s: %s; the previous version does", *told)
+    details = version.id, version.name, row.id, failure.text
+    log.warning("%s (%s) cannot compute %s: %s; the previous version does", *details)
     before = next(serving.able(unit, version, after=version))
     request = unit.requests.get(row.id)
     unit.requests.put(row.id, {**request.payload, **serving.asked_of(before)})
@@ -99,8 +99,8 @@ def _taken_over(unit: UnitOfWork, row: Recommendation, failure: Failure) -> bool
 
 
 def _computing(unit: UnitOfWork, id_: str) -> Recommendation | None:
-    found = unit.recommendations.find(id_)
-    return found if found is not None and found.state == State.COMPUTING else None
+    recommendation = unit.recommendations.find(id_)
+    return recommendation if recommendation is not None and recommendation.state == State.COMPUTING else None
 
 
 RECOMMENDATION = JobKind("recommendation", prepare, checked, complete, give_up, lambda settings: settings.max_attempts)
@@ -108,7 +108,7 @@ POOL = Pool((RECOMMENDATION,), make_worker, lambda settings: settings.workers, r
 
 
 def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Task, Document]:
-    """The request, and the parts of its answer that were stored as they came.
+    """The request, and the parts of its answer that were stored unchanged.
 
     Raises IllegalTransition if nothing was computed, or another version of the package computed it, NotFound if the
     request was deleted because of its age, and MissingExtension if its model version needs a package that is gone.

@@ -47,7 +47,7 @@ class _Prediction(_Part):
     @model_validator(mode="after")
     def _holds_its_median(self) -> _Prediction:
         if not self.low <= self.median <= self.high:
-            raise ValueError(f"an interval must hold its median, got {self.low}, {self.median}, {self.high}")
+            raise ValueError(f"an interval must contain its median, got {self.low}, {self.median}, {self.high}")
         return self
 
 
@@ -116,18 +116,18 @@ class _Answer(_Predictions):
 
 
 def checked(result: Document, request: Mapping[str, Any]) -> Document:
-    """`result`, as it came, where it answers `request`. Raises InvalidAnswer."""
+    """`result`, unchanged, if it is an answer to `request`. Raises InvalidAnswer."""
     try:
         answer = _Answer.model_validate(result)
     except ValidationError as error:
         raise _refusal(error) from error
     strange = sorted(answer.names - _names(request))
     if strange:
-        raise InvalidAnswer(f"settings that nobody asked about: {', '.join(strange[:5])}")
+        raise InvalidAnswer(f"settings that were not requested: {', '.join(strange[:5])}")
     if answer.leaned is not None and max(on.place for on in answer.leaned.on) >= len(request["past"]):
-        raise InvalidAnswer("it uses a past workload that it was not given")
+        raise InvalidAnswer("it uses a past workload that was not in its input")
     if not finite(result):
-        raise InvalidAnswer("the answer, or the model in it, holds numbers that are not finite")
+        raise InvalidAnswer("the answer, or the model in it, contains numbers that are not finite")
     if answer.snapshot is not None:
         _check_model(answer.snapshot, request)
     return result
@@ -139,7 +139,7 @@ def learned(result: Document, request: Mapping[str, Any]) -> Document | None:
     """
     model = result.get("snapshot")
     if set(result) != {"snapshot"} or not (model is None or isinstance(model, dict)) or not finite(result):
-        raise InvalidAnswer("the answer holds no model of finite numbers")
+        raise InvalidAnswer("the answer contains no model of finite numbers")
     if model is not None:
         _check_model(model, request)
     return model
@@ -186,7 +186,7 @@ def _check_model(model: Document, request: Mapping[str, Any]) -> None:
         snapshot = Snapshot.from_dict(model)
         strange = sorted({k.name for k in snapshot.encoding.knobs} - _names(request))
         if strange:
-            raise InvalidAnswer(f"the model is of settings that nobody asked about: {', '.join(strange[:5])}")
+            raise InvalidAnswer(f"the model is of settings that were not requested: {', '.join(strange[:5])}")
         here = {**request["baseline"], **(request["history"]["current"] or {})}
         predicted = snapshot.predict([here])[0].values()
     except InvalidAnswer:

@@ -16,12 +16,12 @@ from lutra_service.workers.protocol import NoWorker
 
 WAIT_S, SAY_S = 0.2, 5.0
 A_WORKER = 16
-"""Workloads for which it is worth to start one more worker: that takes as long as some fits."""
+"""The number of workloads per worker: fewer do not justify the start of one more, which takes as long as a few fits."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of a training, so far or at its end: the outcomes of `total` workloads that were to be fitted.
+    """The result of a training, so far or at its end: the outcomes for `total` workloads.
 
     `known` workloads needed no fit.
     """

@@ -1,4 +1,4 @@
-"""The fit of a past workload: every one that is not fitted as it would be now, each once.
+"""The fit of past workloads whose model is missing or outdated, each once.
 
 A session's model was fitted at its last request; it is fitted again if the serving model version has other options.
 """
@@ -27,7 +27,7 @@ def queue(unit: UnitOfWork) -> None:
 
 
 def left(unit: UnitOfWork) -> int:
-    """The number of workloads that are to be fitted."""
+    """The number of workloads to fit."""
     return sum(unit.jobs.count("workload", unit.now))
 
 
@@ -44,7 +44,10 @@ def prepare(unit: UnitOfWork, id_: str) -> Task | None:
 
 
 def checked(result: Document, request: Mapping[str, Any]) -> Document:
-    """The model with its summary, neither if it teaches nothing, and what was fitted. Raises InvalidAnswer."""
+    """The model and its summary, both None if there is nothing to learn, and the fitted content.
+
+    Raises InvalidAnswer.
+    """
     model = results.learned(result, request)
     metric = request["history"]["objective"]["metric"]
     taught = None if model is None else lessons.taught(model, metric)
@@ -52,7 +55,7 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
 
 
 def complete(unit: UnitOfWork, id_: str, result: Document) -> str:
-    """Keep the model, where the workload's content is still the same."""
+    """Keep the model, if the workload's content is still the same."""
     model = result["model"]
     snapshot = None if model is None else unit.new_id("snap")
     kept = _keep(unit, id_, result, taught=result["taught"], snapshot_id=snapshot)
@@ -72,7 +75,7 @@ def _snapshot(unit: UnitOfWork, id_: str, key: str, model: Document) -> Snapshot
 
 
 def give_up(unit: UnitOfWork, id_: str, task: Task | None, error: LutraError) -> str:
-    """The same content fails in the same way: it is not fitted again until the options are others."""
+    """The same content fails in the same way: it is not fitted again until the options change."""
     if task is not None:
         _keep(unit, id_, task.payload, error=f"{type(error).__name__}: {error}"[:1000], taught=None)
     return "failed"

@@ -1,4 +1,4 @@
-"""A candidate beside the champion: by past sessions, by sessions that both played, and by its predictions in the
+"""A candidate compared with the champion: on past sessions, on simulated sessions, and on its predictions in the
 shadow.
 """
 
@@ -21,8 +21,8 @@ from lutra_service.db.store import UnitOfWork
 
 @dataclass(frozen=True)
 class Beside:
-    """A version beside the champion: the rooms of options in which they differ, the result of each source, and the
-    decision of the rule.
+    """A version compared with the champion: the groups of options in which they differ, the result of each source, and
+    the decision of the rule.
     """
 
     champion: str

@@ -38,12 +38,12 @@ class Serving:
 
 
 def fingerprint_of(version: ModelVersion) -> str:
-    """The same for versions that compute the same."""
+    """Equal for versions that compute the same."""
     return version.fingerprint or DEFAULT.fingerprint
 
 
 def options_of(version: ModelVersion) -> Options:
-    """Options that an earlier package did not know have their defaults."""
+    """Options that an earlier package did not have keep their defaults."""
     return DEFAULT if version.options is None else Options.from_dict(version.options)
 
 
@@ -57,7 +57,7 @@ def serving(unit: UnitOfWork) -> Serving:
 
 
 def able(unit: UnitOfWork, version: ModelVersion, after: ModelVersion | None = None) -> Iterator[Serving]:
-    """`version` and those before it, except those that lack a package, and `after`; the shipped one is the last."""
+    """`version` and its predecessors, except those that lack a package, and `after`; the shipped version comes last."""
     for one in former(unit, version):
         options = options_of(one)
         gone = missing(one, options)
@@ -73,14 +73,14 @@ def asked_of(served: Serving) -> Document:
 
 
 def former(unit: UnitOfWork, version: ModelVersion) -> Iterator[ModelVersion]:
-    """`version`, then each champion before it, and what the package ships at last."""
+    """`version`, then each earlier champion, and the shipped version last."""
     seen: set[str] = set()
     id_: str | None = version.id
     while id_ is not None and id_ not in seen:
         seen.add(id_)
-        found = unit.models.get(id_)
-        yield found
-        id_ = found.former_id
+        model = unit.models.get(id_)
+        yield model
+        id_ = model.former_id
     if SHIPPED not in seen:
         yield unit.models.get(SHIPPED)
 

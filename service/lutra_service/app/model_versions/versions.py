@@ -60,9 +60,9 @@ def importable(text: str, form: Form, make_worker: MakesWorker) -> Options:
 
 def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> ModelVersion:
     """A new candidate. Raises Conflict if there are too many versions."""
-    known = unit.models.listed(MOST_VERSIONS, None)
-    if len(known) >= MOST_VERSIONS:
-        raise Conflict(f"there are {len(known)} model versions, the maximum")
+    models = unit.models.listed(MOST_VERSIONS, None)
+    if len(models) >= MOST_VERSIONS:
+        raise Conflict(f"there are {len(models)} model versions, the maximum")
     packages = packages_of(options)
     made = unit.models.add(
         ModelVersion(
@@ -84,7 +84,7 @@ def register(unit: UnitOfWork, name: str, options: Options, note: str = "") -> M
 
 
 def promote(unit: UnitOfWork, id_: str, by_rule: bool = False) -> ModelVersion:
-    """It serves from now on, in every process. Raises IllegalTransition, and MissingExtension if it could not.
+    """It serves from now on, in every process. Raises IllegalTransition, and MissingExtension if a package is missing.
 
     Raises Conflict for one that needs a package and has not passed the conformance suite; with `by_rule`, for one that
     is not shown to be better than the champion (`compared.beside_champion`) as well.
@@ -104,7 +104,7 @@ def promote(unit: UnitOfWork, id_: str, by_rule: bool = False) -> ModelVersion:
 
 
 def roll_back(unit: UnitOfWork) -> ModelVersion:
-    """The champion before serves again. Raises Conflict if there was none, and MissingExtension."""
+    """The previous champion serves again. Raises Conflict if there was none, and MissingExtension."""
     champion = unit.models.champion()
     before = next((v for v in former(unit, champion) if v.id != champion.id), None)
     if before is None:
@@ -187,7 +187,7 @@ def _changed(unit: UnitOfWork, action: Action, before: ModelVersion, after: Mode
 
 
 def begin_shadows(unit: UnitOfWork, recommendation: Recommendation) -> None:
-    """Let every candidate in the shadow predict what `recommendation`, just proposed, was predicted to give."""
+    """Let every candidate in the shadow predict the effect of `recommendation`, which was just proposed."""
     if recommendation.proposal is None or not recommendation.proposal.predictions:
         return
     for version in unit.models.shadows():

@@ -20,9 +20,9 @@ from lutra_service.db.store import Store, UnitOfWork
 
 WINDOW = "win_"
 TOGETHER = 500
-"""Rows that one transaction reads: it is over before they are sent."""
+"""The number of rows that one transaction reads. It ends before they are sent."""
 TOGETHER_BYTES = 4 << 20
-"""The size of their documents after which it reads no further."""
+"""The size of their documents at which it stops reading."""
 REPEATED_BYTES = 16 << 10
 """A longer text is parsed each time: caching many of them would waste memory."""
 SHAPES = 64
@@ -34,15 +34,13 @@ NARROWER = (
 PARTS = {"settings": "setting", "metrics": "metric", "context": "context", "bounds": "bound"}
 """An observation's documents, and how the columns of each begin in a table."""
 SET = ("settings", "context")
-"""Those whose values are numbers or texts; what is measured is a number."""
+"""The parts whose values are numbers or texts; measurements are numbers."""
 Admits = Callable[[UnitOfWork], None]
 
 
 @dataclass(frozen=True)
 class Observations:
-    """The observations that were stored at the time of the request. `admits` is asked before each reading, and
-    raises.
-    """
+    """The observations as stored at the time of the request. `admits` is called before each read, and may raise."""
 
     store: Store
     wanted: Selection
@@ -87,7 +85,7 @@ class Observations:
 
 @dataclass
 class Columns:
-    """By part, the names that its documents have together, each with the sorts of its values."""
+    """By part, the names in all of its documents, each with the types of its values."""
 
     found: dict[str, dict[str, set[type]]] = field(default_factory=lambda: {part: {} for part in PARTS})
     _shapes: set[tuple[Any, ...]] = field(default_factory=set)
@@ -116,7 +114,7 @@ class Columns:
         return sum(map(len, self.found.values()))
 
     def named(self) -> Iterator[tuple[str, str, str, set[type]]]:
-        """Each column: its name, the part that it is of, its name there, and the sorts of its values."""
+        """Each column: its name, its part, its name in that part, and the types of its values."""
         for part, names in self.found.items():
             for name in sorted(names):
                 yield f"{PARTS[part]}.{name}", part, name, names[name]
@@ -184,8 +182,8 @@ def _quoted(text: str | None) -> str:
 @lru_cache(maxsize=1024)
 def _same(database: str, engine: str, version: str | None, host: str | None, *of: str | None) -> str:
     """What repeats from row to row is written once; `of` is the session and the recommendation."""
-    told = {"database": database, "engine": engine, **_server(version, host)}
-    return json.dumps({**told, **dict(zip(("session", "recommendation"), of, strict=True))})[1:-1]
+    fields = {"database": database, "engine": engine, **_server(version, host)}
+    return json.dumps({**fields, **dict(zip(("session", "recommendation"), of, strict=True))})[1:-1]
 
 
 @lru_cache(maxsize=1024)

@@ -14,7 +14,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 MOST_COLUMNS = 5_000
 """Every row of a table has a cell for each name that any row has: made-up names cost their number times the rows."""
 CELLS = 100_000
-"""The rows that are written before other requests have their turn."""
+"""The number of rows that are written before other requests get their turn."""
 
 
 def verify_width(columns: int, whose: str, way_out: str) -> None:

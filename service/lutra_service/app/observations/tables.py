@@ -24,7 +24,7 @@ GROUP_BYTES = 64 << 20
 """The rows in one group of a Parquet file: its footer names every column of every group."""
 
 
-def encoded(found: Observations, wanted: Format) -> Iterator[bytes]:
+def encoded(observations: Observations, wanted: Format) -> Iterator[bytes]:
     """The bytes of a file, in small pieces, some of which are empty.
 
     Raises InvalidRequest for Parquet if pyarrow is not installed, and with the first bytes for too many columns.
@@ -32,7 +32,7 @@ def encoded(found: Observations, wanted: Format) -> Iterator[bytes]:
     makes: dict[Format, Callable[[Observations], Iterator[bytes]]] = {"jsonl": _lines, "csv": _csv, "parquet": _parquet}
     if wanted == "parquet":
         arrow()
-    return makes[wanted](found)
+    return makes[wanted](observations)
 
 
 def arrow() -> Any:
@@ -47,14 +47,14 @@ def arrow() -> Any:
     return importlib.import_module("pyarrow")
 
 
-def _lines(found: Observations) -> Iterator[bytes]:
-    return found.lines()
+def _lines(observations: Observations) -> Iterator[bytes]:
+    return observations.lines()
 
 
-def _csv(found: Observations) -> Iterator[bytes]:
-    columns = yield from found.columns()
+def _csv(observations: Observations) -> Iterator[bytes]:
+    columns = yield from observations.columns()
     cells = _Cells(columns)
-    rows = (cells.of(row) for batch in found.documents() for row in batch)
+    rows = (cells.of(row) for batch in observations.documents() for row in batch)
     yield from sheet([*HEAD, *(title for title, *_ in columns.named())], rows)
 
 
@@ -73,13 +73,13 @@ class _Cells:
                 yield self._by_name[part, name], value
 
 
-def _parquet(found: Observations) -> Iterator[bytes]:
+def _parquet(observations: Observations) -> Iterator[bytes]:
     pa, sink = arrow(), _Sink()
-    columns = yield from found.columns()
+    columns = yield from observations.columns()
     schema, cells = _schema(pa, columns), _Cells(columns)
     together, pieces, size = rows_together(len(schema)), [], 0
     with pa.parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for batch in found.documents():
+        for batch in observations.documents():
             for start in range(0, len(batch), together):
                 pieces.append(_table(pa, schema, cells, batch[start : start + together]))
                 size += pieces[-1].nbytes

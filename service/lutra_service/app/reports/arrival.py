@@ -1,4 +1,6 @@
-"""A report against what is known of its database: is it the newest, which settings and which change does it measure?"""
+"""A report compared with the stored facts of its database: is it the newest, which settings and which change does it
+measure?
+"""
 
 from __future__ import annotations
 
@@ -100,13 +102,15 @@ def _learn(unit: UnitOfWork, database: Database, report: Report) -> Database:
 def _measured(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
     """The recommendation that the report measures: named by it, else the one now applied outside a lab."""
     if report.measures is not None:
-        found = unit.recommendations.find(report.measures)
-        if found is None or found.database_id != database.id:
+        recommendation = unit.recommendations.find(report.measures)
+        if recommendation is None or recommendation.database_id != database.id:
             raise InvalidReport(f"measures names {report.measures!r}, which is not a directive of {database.id}")
-        if report.ended_early is not None and (found.proposal is None or found.proposal.must_reach is None):
-            raise InvalidReport(f"ended_early: the window of {found.id} should have been measured to its end")
-        _verify_bound(unit, found, report)
-        return found
+        if report.ended_early is not None and (
+            recommendation.proposal is None or recommendation.proposal.must_reach is None
+        ):
+            raise InvalidReport(f"ended_early: the window of {recommendation.id} should have been measured to its end")
+        _verify_bound(unit, recommendation, report)
+        return recommendation
     if report.window is None or not report.metrics:
         return None
     return measurements.being_watched(unit, database, report.window.start)
@@ -143,7 +147,7 @@ def stored(unit: UnitOfWork, arrival: Arrival) -> StoredReport:
 
 
 def facts(arrival: Arrival) -> Iterator[object]:
-    """The facts of the report, in no order: their consequences are known elsewhere."""
+    """The facts of the report, in no particular order: their consequences are defined elsewhere."""
     report, database = arrival.report, arrival.database
     yield Reported(database)
     yield from (GuardFired(database, event) for event in report.events)
@@ -164,7 +168,9 @@ def facts(arrival: Arrival) -> Iterator[object]:
 
 
 def bind_p99(unit: UnitOfWork, arrival: Arrival) -> None:
-    """The session's p99 is the first that counts: in a lab that of a measurement, not one from between two."""
+    """The session's p99 source is the first one that counts: in a lab, the source of a measurement, not of a window
+    between two.
+    """
     report, session = arrival.report, arrival.session
     if session is None or (session.mode == "lab" and report.measures is None):
         return
@@ -173,12 +179,14 @@ def bind_p99(unit: UnitOfWork, arrival: Arrival) -> None:
 
 
 def until(window: ReportedWindow, now: datetime) -> datetime:
-    """A clock that was ahead for a while must not make everything after it old."""
+    """A clock that was ahead for a while must not make all later reports look old."""
     return min(window.end, now)
 
 
 def is_latest(report: Report, database: Database, now: datetime) -> bool:
-    """Whether nothing newer is known: of one agent by its sequence, for its clock may be set back; else by windows."""
+    """Whether nothing newer is known. For one agent the sequence decides, because its clock may be set back; otherwise
+    the windows do.
+    """
     if database.reporter == str(Holder(report.agent, report.epoch)) and database.reporter_sequence is not None:
         return report.sequence >= database.reporter_sequence
     window, last = report.window, database.last_window_end

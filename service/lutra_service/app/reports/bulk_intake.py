@@ -31,7 +31,7 @@ from lutra_service.db.schema.storable import Written, dumps
 from lutra_service.db.store import UnitOfWork
 
 MOST_BYTES = REPORT_BYTES // 2
-"""Whether a report that leaves more is too large, `intake` says."""
+"""Larger reports go through `intake`, which checks the exact limit."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class Plain:
 
     @property
     def settings_key(self) -> tuple[object, ...]:
-        """Settings that were forgotten and came again count as others."""
+        """Settings that were deleted and are reported again count as different."""
         return *self.arrival.key, self.settings.first_seen_at
 
 
 def accept(unit: UnitOfWork, arwelcome: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
-    """Receipts of those that are stored now; None for those that `intake` has to take.
+    """The receipts of stored reports; None for reports that `intake` has to store.
 
     At most one arrival of a database.
     """
@@ -127,27 +127,27 @@ def _is_refused(database: Database, report: Report, now: datetime) -> bool:
     return False
 
 
-def _configurations(unit: UnitOfWork, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:
+def _configurations(unit: UnitOfWork, plain: Sequence[Plain], configurations: Configurations) -> dict[str, Written]:
     """By database. One that the catalogue refuses is left out."""
-    found = {p.database.id: known.find(p.arrival.report, p.settings_key) for p in plain}
+    found = {p.database.id: configurations.find(p.arrival.report, p.settings_key) for p in plain}
     missing = [p for p in plain if found[p.database.id] is None]
     settings = unit.bulk.settings([p.arrival.key for p in missing])
     for each in missing:
-        found[each.database.id] = _read(each, settings, known)
+        found[each.database.id] = _read(each, settings, configurations)
     return {id_: written for id_, written in found.items() if written is not None}
 
 
-def _read(plain: Plain, settings: Mapping[Key, str], known: Configurations) -> Written | None:
+def _read(plain: Plain, settings: Mapping[Key, str], configurations: Configurations) -> Written | None:
     report, text = plain.arrival.report, settings[plain.arrival.key]
     name = contents(text)
-    written = known.find(report, name)
+    written = configurations.find(report, name)
     if written is None:
         found = readable(report.engine, serial.settings_from_dict(json.loads(text)))
         try:
-            written = known.keep(report, name, Written(dumps(configuration(report, found.settings))))
+            written = configurations.keep(report, name, Written(dumps(configuration(report, found.settings))))
         except InvalidReport:
             return None
-    return known.keep(report, plain.settings_key, written)
+    return configurations.keep(report, plain.settings_key, written)
 
 
 def _row(unit: UnitOfWork, plain: Plain, configuration: Written) -> dict[str, Any]:

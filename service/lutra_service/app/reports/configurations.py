@@ -36,9 +36,7 @@ def configuration(report: Report, settings: Mapping[str, ServerSetting]) -> Docu
 
 
 class Configurations:
-    """Written out, by their settings and the version that they were read for; at most KEPT_BYTES, the least used given
-    up.
-    """
+    """Serialized, by their settings and the server's version; at most KEPT_BYTES, the least used are dropped."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, Written] = OrderedDict()
@@ -46,7 +44,7 @@ class Configurations:
         self._lock = Lock()
 
     def find(self, report: Report, settings: Hashable) -> Written | None:
-        """`settings` name those that are stored, by their place or by their `contents`."""
+        """`settings` name the stored ones, by their position or by their `contents`."""
         key = _key(report, settings)
         with self._lock:
             found = self._kept.get(key)

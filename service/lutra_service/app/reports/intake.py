@@ -1,4 +1,4 @@
-"""A report taken in: stored once, its facts recorded, and answered with the next directive."""
+"""The intake of a report: stored once, its facts recorded, and answered with the next directive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from lutra_service.db.store import UnitOfWork
 
 
 def accept(unit: UnitOfWork, database_id: str, report: Report) -> Receipt:
-    """Store and act, or raise InvalidReport and change nothing. A duplicate gets the current directive again."""
+    """Store the report and act on it, or raise InvalidReport and change nothing. A duplicate gets the current directive
+    again.
+    """
     database, holder = unit.databases.lock(database_id), Holder(report.agent, report.epoch)
     if report.engine != database.engine:
         raise InvalidReport(f"engine {report.engine!r} reported, but {database_id} is {database.engine}")

@@ -16,7 +16,7 @@ from lutra_service.db.store import UnitOfWork
 WINDOWS = 3
 """The number of an agent's windows that may be late before another agent takes its name over."""
 TOLD_FOR = timedelta(minutes=10)
-"""After the last report that was refused; an agent tries again sooner."""
+"""The time after the last refused report; an agent tries again sooner."""
 AGAIN = timedelta(minutes=1)
 
 
@@ -61,7 +61,7 @@ def note(unit: UnitOfWork, database_id: str, why: str) -> bool:
 
 
 def problems(database: Database, now: datetime) -> list[str]:
-    """Problems that an operator should know."""
+    """Problems that an operator should know about."""
     if database.rival is None or database.rival_at is None or now - database.rival_at > TOLD_FOR:
         return []
     return [f"a second agent is refused: {database.rival}"[:1000]]

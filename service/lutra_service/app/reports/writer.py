@@ -1,4 +1,4 @@
-"""Reports on their way into the store: those that arrive together share one commit."""
+"""Writes reports into the store: reports that arrive at the same time share one commit."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Transactions(Protocol):
-    """A store, or one that does the same at its leisure."""
+    """A store, or one that pauses between transactions."""
 
     def read(self, work: Work[T]) -> T: ...
 
@@ -45,7 +45,7 @@ class Transactions(Protocol):
 
 
 Rule = Callable[[Transactions, datetime], int]
-"""Deletes rows from before a moment that are not kept, each batch in its own transaction. Returns the number of
+"""Deletes rows older than a given time that are not kept, each batch in its own transaction. Returns the number of
 rows.
 """
 
@@ -68,7 +68,7 @@ class Pruned:
 
 
 def prune(store: Transactions, keep: timedelta) -> Pruned:
-    """Reports come in meanwhile."""
+    """Reports arrive meanwhile."""
     before = store.read(lambda unit: unit.now - keep)
     return Pruned({name: rule(store, before) for name, rule in RULES})
 
@@ -141,7 +141,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
         _each_database(lambda unit, db, before: unit.retention.delete_surplus_sessions(db, before, limits.SESSIONS)),
     ),
 )
-"""In this order: a recommendation goes after what is measured under it, a session after its recommendations."""
+"""The order of deletion: a recommendation goes after its measurements, a session after its recommendations."""
 
 
 def _to_the_end(store: Transactions, batch: Callable[[UnitOfWork], int]) -> int:
@@ -180,7 +180,7 @@ def _into_one(unit: UnitOfWork, windows: Sequence[StoredReport]) -> int:
 def merged(reports: Sequence[StoredReport]) -> dict[str, Any]:
     """One row in place of `reports`: the whole span, and each metric's mean over the windows that have it.
 
-    Names of objects are forgotten.
+    Names of objects are dropped.
     """
     starts = [r.window_start for r in reports if r.window_start is not None]
     ends = [r.window_end for r in reports if r.window_end is not None]
@@ -233,7 +233,7 @@ class Unhurried:
 
 
 class RetentionThread:
-    """`start` and `stop` once each. Several services may prune one database: a batch has its rows to itself."""
+    """`start` and `stop` once each. Several services may prune one database: each batch locks its rows."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""The test whether past workloads help a session: its forecasts with them, compared with those without.
+"""The test of whether past workloads help a session: its forecasts with them, compared with those without.
 
 Each recommendation that uses some keeps both forecasts of its settings. The later measurement shows which one was
 better. A session whose forecasts are worse with the past learns only from itself from then on.
@@ -29,18 +29,18 @@ def harms(unit: UnitOfWork, session: Session) -> bool:
     return of_session(unit, session).verdict == "worse"
 
 
-def sentence(found: Comparison) -> str:
+def sentence(comparison: Comparison) -> str:
     """The result in words; empty if no trial with past workloads was measured."""
-    if found.mean is None:
+    if comparison.mean is None:
         return ""
-    trials = f"{found.sessions} trial{'s' if found.sessions > 1 else ''}"
-    span = "" if found.low is None else f" ({found.low:+.2f} to {found.high:+.2f})"
-    told = f"the log score of its forecasts is {found.mean:+.2f}{span} with past workloads, over {trials}"
+    trials = f"{comparison.sessions} trial{'s' if comparison.sessions > 1 else ''}"
+    span = "" if comparison.low is None else f" ({comparison.low:+.2f} to {comparison.high:+.2f})"
+    told = f"the log score of its forecasts is {comparison.mean:+.2f}{span} with past workloads, over {trials}"
     return {
         "better": f"Past workloads help: {told}.",
         "worse": f"Past workloads harm, and the session no longer uses them: {told}.",
         "undecided": f"Whether past workloads help is not known yet: {told}.",
-    }[found.verdict]
+    }[comparison.verdict]
 
 
 def _difference(

@@ -1,4 +1,4 @@
-"""The past workloads from which a recommendation learns: the few likeliest of those that its database may see."""
+"""The past workloads from which a recommendation learns: the few most similar ones that its database may see."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lutra_service.db.schema.records import Database, Workload
 from lutra_service.db.store import UnitOfWork
 
 TOGETHER = 2 * CHOSEN
-"""The number of the likeliest that are read at a time: usually the first ones are enough."""
+"""The number of most similar workloads that are read at a time: usually the first ones are enough."""
 PAST_READINGS = 3
 """The number of confirmed readings from which others learn from a session."""
 
@@ -25,10 +25,10 @@ PAST_READINGS = 3
 def likeliest(
     unit: UnitOfWork, database: Database, session_id: str, history: History, options: Options
 ) -> Sequence[Remembered]:
-    """The workloads from which a session with this history learns, the likeliest first.
+    """The workloads from which a session with this history learns, the most similar first.
 
-    From the database itself, any of its other sessions; from another database, if both policies allow it, at most one,
-    and only a session with enough confirmed readings. So no database can displace the others.
+    From the database itself it may use all other sessions; from each other database, if both policies allow it, at most
+    one, with enough confirmed readings. So no database can displace others.
     """
     asked = Question.of(history, database.engine)
     own = unit.workloads.id_of_session(session_id)

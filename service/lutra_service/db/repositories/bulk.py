@@ -106,7 +106,7 @@ class Bulk:
         self._ledger = ledger
 
     def lock(self, ids: Iterable[str]) -> dict[str, Database]:
-        """Those of the databases that exist and that no other transaction holds."""
+        """The databases that exist and that no other transaction has locked."""
         rows = self._db.execute(_LOCK, {"ids": sorted(set(ids))}).mappings()
         found = {row["id"]: Database(**row) for row in rows}
         for database in found.values():
@@ -114,8 +114,8 @@ class Bulk:
         return found
 
     def busy(self, ids: Iterable[str], since: datetime, enough: int) -> set[str]:
-        """Those of the databases for which a report may have consequences: an open session, a change under way, or one
-        made `since` that is judged by less than `enough` windows.
+        """The databases for which a report may have consequences: with an open session, a change in progress, or a
+        change made `since` that is judged by fewer than `enough` windows.
         """
         return set(self._db.execute(_BUSY, {"ids": list(ids), "since": since, "enough": enough}).scalars())
 

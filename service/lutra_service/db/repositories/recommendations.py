@@ -92,7 +92,7 @@ class Recommendations(Repository[Recommendation]):
     def of_kind(
         self, session_id: str, kinds: Sequence[str], states: Sequence[str] | None = None
     ) -> list[Recommendation]:
-        """Those of a session's recommendations, in order."""
+        """The recommendations of a session, in order."""
         c = self.table.c
         where = [c.session_id == session_id, c.kind.in_(kinds)]
         if states is not None:
@@ -295,7 +295,7 @@ class Requests(Repository[StoredRequest]):
         return found and replace(found, payload=unpack(found.payload))
 
     def put(self, id_: str, payload: dict[str, Any]) -> None:
-        """In place of the computation's previous input."""
+        """Replaces the computation's previous input."""
         self._update(self.table.c.recommendation_id == id_, payload=_packed(payload))
 
     def _values(self, record: StoredRequest) -> dict[str, Any]:

@@ -55,8 +55,8 @@ class Databases(Repository[Database]):
         return self.page(*where, limit=limit, after=after)
 
     def to_look_at(self, before: datetime, limit: int) -> list[str]:
-        """Those that reported since their last check for findings, if that was earlier than `before`; the ones that
-        waited longest first.
+        """The databases that reported since their last check for findings, if that was earlier than `before`; the
+        longest waiting first.
         """
         c = self.table.c
         due = or_(c.looked_at.is_(None), (c.looked_at < before) & (c.last_report_at > c.looked_at))
@@ -121,7 +121,7 @@ class Tokens(Repository[Token]):
         return self.change(id_, self.table.c.revoked_at.is_(None), revoked_at=now)
 
     def used(self, ids: Collection[str], now: datetime, before: datetime) -> None:
-        """Keep that they were used `now`, where the last use that is known was earlier than `before`."""
+        """Store that they were used `now`, if the last known use was earlier than `before`."""
         c = self.table.c
         self._forget()
         late = or_(c.last_used_at.is_(None), c.last_used_at < before)

@@ -65,7 +65,7 @@ class Reports(Repository[StoredReport]):
     ) -> list[StoredReport]:
         """The reports from which a session learns, in the order in which they arrived.
 
-        Of equal rows (settings, recommendation and source of p99) only the newest: a session may stay open for months.
+        Only the newest of equal rows (settings, recommendation and source of p99): a session may stay open for months.
         """
         c = self.table.c
         where: list[ColumnElement[bool]] = [c.session_id == session_id, text(LEARNED)]  # type: ignore[list-item]

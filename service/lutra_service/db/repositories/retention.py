@@ -152,7 +152,7 @@ class RetentionRepository:
     def delete_surplus_recommendations(self, database_id: str, before: datetime, keep: int) -> int:
         """A batch of those that ended and are not among the newest `keep` of them, with their measurements.
 
-        Those of an open session stay.
+        Rows of an open session are kept.
         """
         c = _RECOMMENDATIONS
         closed = or_(c.session_id.is_(None), c.session_id.in_(select(_SESSIONS.id).where(_SESSIONS.ended_at < before)))
@@ -165,7 +165,7 @@ class RetentionRepository:
         return self._delete(c.id, ids)
 
     def delete_surplus_sessions(self, database_id: str, before: datetime, keep: int) -> int:
-        """A batch of those that ended, are not among the newest `keep` of them, and have no recommendation left."""
+        """A batch of ended sessions without recommendations, except the newest `keep`."""
         c = _SESSIONS
         used = select(_RECOMMENDATIONS.id).where(_RECOMMENDATIONS.session_id == c.id).exists()
         ended = select(c.id).where(c.database_id == database_id, c.ended_at < before, ~used)

@@ -23,7 +23,7 @@ class Sessions(Repository[Session]):
     noun = "session"
 
     def of(self, recommendation: Recommendation) -> Session | None:
-        """The session that it belongs to, where it belongs to one."""
+        """The session to which it belongs; None if it belongs to none."""
         return None if recommendation.session_id is None else self.get(recommendation.session_id)
 
     @remembered

@@ -73,7 +73,7 @@ class Workloads(Repository[Workload]):
         return list(self._db.execute(asked.order_by(_C.id.desc()).limit(limit)).scalars())
 
     def siblings(self, database_id: str) -> list[Remembered]:
-        """Those of a database that were not merged, the oldest first."""
+        """The unmerged workloads of a database, the oldest first."""
         of = _C.database_id == database_id, _C.merged_into.is_(None)
         return self._looked(select(*LOOKED_AT, _C.taught).where(*of).order_by(_C.id))
 
@@ -85,7 +85,7 @@ class Workloads(Repository[Workload]):
         return list(self._db.execute(asked).scalars())
 
     def measured(self, session_ids: Collection[str], least: int) -> set[str]:
-        """Those of the sessions that have at least that many confirmed readings."""
+        """The workloads of sessions with at least that many confirmed readings."""
         c = RecommendationRow.__table__.c
         # Counted by a filter: given the state as a condition, SQLite reads every session's confirmed recommendations.
         read = func.count().filter(c.state == State.CONFIRMED, c.measured.is_not(None))
@@ -126,7 +126,7 @@ class Workloads(Repository[Workload]):
     def learn(self, id_: str, now: datetime, only: str | None = None, **values: Any) -> bool:
         """Change a workload's data, and so every index of it. Returns whether it exists.
 
-        With `only`, where its content still has this key.
+        Store `only`, if its content still has this key.
         """
         packed = {"history": pack(values["history"])} if "history" in values else {}
         anew = {"merged_into": None, "error": None}

@@ -53,12 +53,12 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 TYPES: dict[type, TypeEngine[Any]] = {bool: Boolean(), datetime: UtcDateTime(), float: Double(), int: Integer()}
-"""By the type of a value; a text has a length, and every other value is stored as a document."""
+"""The column type by the type of a value; a text has a length, and every other value is stored as a document."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """In the annotation of a field. `length` is that of a text, and `of` the column that it refers to.
+    """The annotation of a field. `length` is the length of a text, and `of` the column to which it refers.
 
     `default` is the SQL value of a row that was stored without one.
     """

@@ -79,7 +79,7 @@ class Judged:
 
     @property
     def is_loss(self) -> bool:
-        """Of its change, or of all changes of its session together."""
+        """Whether its change, or all changes of its session together, are judged worse."""
         return "worse" in self._verdicts
 
     @property

@@ -146,9 +146,9 @@ class Session:
     measured_under: Annotated[str, Stored(1000)] | None = None
     settled: Document | None = None
 
-    def is_about(self, made: Recommendation) -> bool:
+    def is_about(self, recommendation: Recommendation) -> bool:
         """Whether a recommendation says something of the server that the session is for now."""
-        return self.rebased_at is None or made.request.created_at >= self.rebased_at
+        return self.rebased_at is None or recommendation.request.created_at >= self.rebased_at
 
     @property
     def judged(self) -> Objective:

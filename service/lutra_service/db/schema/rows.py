@@ -34,7 +34,7 @@ FORMS: Mapping[Any, tuple[Turn, Turn]] = {
     TurnedDown: (turned_down_to_dict, turned_down_from_dict),
     tuple[Limit, ...]: (lambda limits: [asdict(x) for x in limits], lambda stored: tuple(Limit(**x) for x in stored)),
 }
-"""By type, how a value is written as a document, and read."""
+"""By type, the functions that write a value as a document and read it."""
 NAMED: Mapping[type, Mapping[str, Stored]] = {Objective: {"metric": Stored(128), "goal": Stored(10)}}
 """The core's values of several columns, which begin with the field's name: `objective_metric`."""
 
@@ -107,7 +107,7 @@ class Rows(Generic[R]):
         return self._record(**values)
 
     def all_columns(self) -> Iterator[tuple[Column, bool]]:
-        """Those of its parts too, each with whether its value may be missing."""
+        """The columns, including those of its parts, each with whether its value may be missing."""
         yield from ((c, c.is_nullable) for c in self.columns.values())
         for part in self.parts.values():
             yield from ((c, c.is_nullable or part.is_nullable) for c in part.columns)
@@ -131,7 +131,7 @@ class Rows(Generic[R]):
 
 @cache
 def rows_of(record: type[R]) -> Rows[R]:
-    """Of this kind of records."""
+    """How records of this kind are stored and read."""
     return Rows(record)
 
 

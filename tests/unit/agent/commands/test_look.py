@@ -107,7 +107,7 @@ def named(url: str, *answers: ServerIdentity | LutraError) -> Address:
         (
             "postgresql://me@host/shop",
             ServerStarting("the database system is starting up"),
-            "the server does not admit anybody yet: the database system is starting up; try again in a minute",
+            "the server does not accept connections yet: the database system is starting up; try again in a minute",
         ),
         (
             "redis://host",
@@ -214,7 +214,7 @@ def test_a_person_reads_what_is_hidden_and_how_to_show_it() -> None:
     text = "\n".join(lines(a_document(a_server("15", work_mem="64MB"), HERE, FORCED)))
     assert "account me sees 1 of 2 sources of figures" in text
     assert '      GRANT pg_monitor TO "me";' in text
-    assert "set on purpose, and left so: work_mem = 64MB (configuration file)" in text
+    assert "set on purpose, and not changed: work_mem = 64MB (configuration file)" in text
     assert "not judged, which does not mean that nothing is wrong:" in text
 
 

@@ -54,7 +54,7 @@ def test_an_error_names_the_place_once_and_the_value(service: Service, agent: Ag
     agent.send()
     path = f"/v1/databases/{database}/recommendations"
     told = service.ask("POST", path, {"settings": {"work_mem": True}}).json()
-    assert told["detail"] == "settings.work_mem: a number or a text is wanted, got true"
+    assert told["detail"] == "settings.work_mem: expected a number or a text, got true"
     told = service.ask("PATCH", f"/v1/databases/{database}", {"policy": {"memory_fraction": 7}}).json()
     assert told["detail"].endswith("got 7")
     assert service.ask("POST", path, [1]).json()["detail"] == "the body has to be a JSON object"

@@ -335,7 +335,7 @@ def test_what_cannot_move_here_is_a_covariate_and_every_column_has_its_fate(tmp_
 
 
 def test_rows_that_teach_nothing_and_a_goal_against_its_metric_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotEnoughObservations, match="at least 3 rows that measured tps are wanted, got 2"):
+    with pytest.raises(NotEnoughObservations, match="at least 3 rows that measured tps are required, got 2"):
         workload(tmp_path, "work_mem,tps\n64,1\n128,2\n256,\n")
     with pytest.raises(InvalidRequest, match="every setting has the same value in all rows"):
         workload(tmp_path, "work_mem,tps\n64,1\n64,2\n64,3\n")

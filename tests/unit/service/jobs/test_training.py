@@ -142,7 +142,7 @@ def test_a_model_of_settings_that_nobody_asked_about_is_no_answer(store: Store) 
     assert train(store, Wrong()).ends == {"failed": 1}
     error = store.read(lambda u: u.workloads.get(id_)).error
     assert error is not None
-    assert "settings that nobody asked about: fsync" in error
+    assert "settings that were not requested: fsync" in error
 
 
 def database(store: Store, name: str, engine: str = "postgresql", past: str = "label") -> records.Database:

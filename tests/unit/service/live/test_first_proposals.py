@@ -98,7 +98,7 @@ def test_a_session_whose_p99_comes_from_another_source_now_says_so(tmp_path: Pat
         for _ in range(4):
             made.agent.send(made.agent.report(**made.agent.window(p99_ms=12.0, qps=900.0) | upgraded))
         message = made.session["message"]
-        assert message.startswith("observing: 5 of 6 windows under the settings that are active, 4 of them without p99")
+        assert message.startswith("observing: 5 of 6 windows under the active settings, 4 of them without p99")
         assert "uses p99 from driver (of a transaction)" in message
         assert f"the windows have p99 from {source} (of a statement)" in message
         assert "stop the session and open a new one" in message

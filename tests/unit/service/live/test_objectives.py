@@ -121,7 +121,7 @@ def test_an_objective_that_some_windows_have_is_waited_for_a_little_longer(tmp_p
         made.ask(waits=False)
         told = made.session["message"]
         assert told == (
-            "observing: 3 of 5 windows under the settings that are active, 2 of them without p99_ms; about 18 s more, "
+            "observing: 3 of 5 windows under the active settings, 2 of them without p99_ms; about 18 s more, "
             "then it proposes"
         )
         windows(made, 1, qps=900.0)
@@ -139,7 +139,7 @@ def test_an_outage_is_the_first_thing_that_is_said_whatever_the_session_is_at(tm
         made.ask(waits=False)
         first, second = made.session["message"].split("\n")
         assert first.startswith("Outage: Sessions that wait for a synchronous standby to confirm their commit: 3")
-        assert second.startswith("observing: 1 of 3 windows under the settings that are active, 1 of them without")
+        assert second.startswith("observing: 1 of 3 windows under the active settings, 1 of them without")
         windows(made, 2, **WAITING)
         made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "settled")
         assert made.session["message"].split("\n")[0] == first

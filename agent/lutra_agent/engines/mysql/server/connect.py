@@ -194,8 +194,8 @@ class Connection:
             if number == FULL:
                 raise NoConnectionLeft(message(error)) from error
             answered = number == REFUSED or (0 < number < CLIENTS_OWN and number != SHUTTING_DOWN)
-            told = f"{message(error)} [{number}]" if number == NOT_BY_PASSWORD else message(error)
-            raise (LoginRefused if answered else DatabaseUnavailable)(_with_remedy(told)) from error
+            reason = f"{message(error)} [{number}]" if number == NOT_BY_PASSWORD else message(error)
+            raise (LoginRefused if answered else DatabaseUnavailable)(_with_remedy(reason)) from error
         except RuntimeError as error:  # some ways to log in need a package that the agent does not
             raise ConfigError(_with_remedy(str(error))) from error
         except TimeoutError as error:

@@ -66,8 +66,8 @@ class Session:
         if found is None or found[0] != self.connection.generation or found[1].place.unread:
             version = text(self.connection.row("SELECT VERSION()")[0])
             if not self.product.serves(version):
-                told = f"database.engine = {self.product.family!r}, but the server reports {version}"
-                raise OtherEngine("mysql" if self.product.mariadb else "mariadb", told)
+                refusal = f"database.engine = {self.product.family!r}, but the server reports {version}"
+                raise OtherEngine("mysql" if self.product.mariadb else "mariadb", refusal)
             version_of(version)
             identifier = self._identifier()
             where = located(lambda: self._place(identifier))

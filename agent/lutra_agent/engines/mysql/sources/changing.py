@@ -51,7 +51,9 @@ class Changing(Activation):
         self._earlier: str | None = None
 
     def execute(self, steps: Sequence[Step]) -> None:
-        """In order. Raises ApplyRefused for the first that the server refuses, or does not end in time."""
+        """Executed in order. Raises ApplyRefused for the first statement that the server refuses, or does not finish in
+        time.
+        """
         wanted = {s.setting: s for s in steps if isinstance(s, Statement) and s.wanted is not None}
         self._earlier = None
         asks = any(isinstance(s, Statement) for s in steps)

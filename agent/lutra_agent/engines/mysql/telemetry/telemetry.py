@@ -28,7 +28,7 @@ NOT_REFUSED = ("aborted_before_login", "access_denied")
 
 EVERY = (*COLLECTORS, *STATES, *WORK)
 CUT = ("Max_statement_time_exceeded", "Max_execution_time_exceeded")
-"""Statements that exceeded their time limit. Those of the agent with a short limit do not count."""
+"""Statements that exceeded their time limit. Statements of the agent with a short limit do not count."""
 OWN = f"SHOW SESSION STATUS WHERE Variable_name IN ('Questions', {', '.join(map(repr, CUT))})"
 ABSENT = "this server has none of it"
 

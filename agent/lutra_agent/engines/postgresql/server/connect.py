@@ -41,8 +41,8 @@ BRIEFLY = (
     f"SET {TAG} LOCAL client_encoding = {ENCODING}",
     f"SET {TAG} LOCAL transaction_read_only = on",
 )
-"""Before each statement behind a pooler. The pooler sets the names in a client's connection request in sessions that
-others use later, so the agent sends none there.
+"""Sent before each statement behind a pooler. The pooler sets the names in a client's connection request in sessions
+that others use later, so the agent sends none there.
 """
 FOR_GOOD = (
     f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}",
@@ -50,7 +50,7 @@ FOR_GOOD = (
     f"SET {TAG} application_name = '{APPLICATION}'",
     f"SET {TAG} default_transaction_read_only = on",
 )
-"""In a session of the agent's own. ALTER SYSTEM, all that a change executes, writes no data."""
+"""Set in a session of the agent's own. Changes execute only ALTER SYSTEM, which writes no data."""
 TEXTS = ("text", "varchar", "name", "bpchar", "date", "timestamp", "timestamptz", "interval")
 """Types that are read as the server prints them, because it may print times in any of its styles."""
 POOLER = (

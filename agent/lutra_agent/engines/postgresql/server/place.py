@@ -23,7 +23,7 @@ WRITTEN_AT = 24
 LONGEST_CONTROL, LONGEST_PID = 8192, 10_000
 STARTED_LINE, PORT_LINE = 2, 3
 STARTS_WITHIN_S = 300
-"""From the line in its file on, in which a server makes its shared memory."""
+"""The time from the line in its file within which a server creates its shared memory."""
 LOOKS = 5
 """The number of looks at a file that the server may be writing."""
 
@@ -87,12 +87,12 @@ def _control_is_the_servers(connection: Connection, folder: Path) -> bool | None
     found = None
     for _ in range(LOOKS):
         before = control_in(folder)
-        told = _control(connection)
+        control = _control(connection)
         after = control_in(folder)
-        if told is None or before is None or after is None:
+        if control is None or before is None or after is None:
             return None
-        found = told in (before, after)
-        if found or told.identifier != after.identifier:
+        found = control in (before, after)
+        if found or control.identifier != after.identifier:
             break
     return found
 

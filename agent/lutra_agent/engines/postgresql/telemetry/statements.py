@@ -218,8 +218,8 @@ def targets(before: Statements, after: Statements, seconds: float) -> Targets:
 
 def _compiled(ran: Sequence[StatementDelta], seconds: float) -> dict[str, float]:
     """The time that went into compiling queries, and into executing them, that included; nothing before 1.10."""
-    told = [d.jit_ms for d in ran if d.jit_ms is not None]
-    if not told:
+    times = [d.jit_ms for d in ran if d.jit_ms is not None]
+    if not times:
         return {}
     executing = sum(d.calls * d.mean_ms for d in ran)
-    return {"statements.jit_ms_per_s": sum(told) / seconds, "statements.exec_ms_per_s": executing / seconds}
+    return {"statements.jit_ms_per_s": sum(times) / seconds, "statements.exec_ms_per_s": executing / seconds}

@@ -71,8 +71,8 @@ CATALOGS = Collector(
 """The catalogue of the agent's database: its rate of change, and its empty or dead share.
 
 `attributes` counts rows of pg_attribute that were written or deleted: a table made and dropped does both for each of
-its columns. A catalogue is `bloated` where more of its rows are dead than alive, and 10,000, or where it has 100 MB and
-a kilobyte for each living row. Those that hold large values are left out.
+its columns. A catalogue is `bloated` if it has more dead rows than live ones, and at least 10,000, or if it has 100 MB
+and a kilobyte for each live row. Catalogues with large values are left out.
 """
 
 
@@ -360,10 +360,10 @@ UPDATES = Collector(
 )
 """The table whose updates wrote most to its indexes since the statistics began: those that were not HOT.
 
-An update is HOT where no indexed column changes and the page has room for the new row; any other one writes to every
-index of the table. `new_page` are those of them that found no room (16+). `seldom` are valid indexes of the table,
-unique ones aside, with less than a scan for a hundred updates, and `seldom_name` is the one with the fewest. With
-another table at the head, the counters begin again. `updated_all` are the updates of all tables.
+An update is HOT if no indexed column changes and the page has room for the new row; any other one writes to every index
+of the table. `new_page` are the updates that found no room (16+). `seldom` are valid, non-unique indexes of the table
+with less than one scan per hundred updates, and `seldom_name` is the one with the fewest scans. If a different table
+comes first, the counters start again. `updated_all` are the updates of all tables.
 """
 
 

@@ -65,7 +65,7 @@ def transactions(watched: bool, tracked: bool) -> Visible:
         return Visible(TRANSACTIONS, True, "p99 from their ages", p99=p99)
     if not tracked:
         return Visible(TRANSACTIONS, False, "track_activities is off: no p99 from their ages", TRACK)
-    return Visible(TRANSACTIONS, False, "those of other accounts are hidden: no p99 from their ages")
+    return Visible(TRANSACTIONS, False, "transactions of other accounts are hidden: no p99 from their ages")
 
 
 def _views(connection: Connection, major: int) -> Iterator[Visible]:

@@ -28,7 +28,7 @@ NO_CONFIG = (
     "the agent observes it through INFO, and changes nothing"
 )
 SINCE_MANY = (7, 0)
-"""From here on CONFIG SET takes several settings, all of them or none."""
+"""From this version on CONFIG SET takes several settings, all of them or none."""
 LIBRARY = b"libjemalloc.so"
 """A program that needs the system's library was not built with its own."""
 LONGEST = 64 << 20
@@ -181,10 +181,10 @@ class Session:
 
     def _product_of(self, greeting: Info) -> None:
         """Raises ConfigError for another's."""
-        told = greeting.get("server", "")
-        if told != self.product.name:
-            message = f"database.engine = {self.product.name!r}, but the server is {told!r}"
-            raise OtherEngine(told if told in PRODUCTS else "", message)
+        reported = greeting.get("server", "")
+        if reported != self.product.name:
+            message = f"database.engine = {self.product.name!r}, but the server is {reported!r}"
+            raise OtherEngine(reported if reported in PRODUCTS else "", message)
 
     def _read(self, info: Info) -> Details:
         version, where = self._version(info), located(lambda: self._place(info))
@@ -222,8 +222,8 @@ class Session:
 
     def _uptime(self) -> float:
         """In seconds; of a server that does not tell it, a time in which none can have begun."""
-        told = number_in(self.info("server").get("uptime_in_seconds"))
-        return math.inf if told is None else told
+        reported = number_in(self.info("server").get("uptime_in_seconds"))
+        return math.inf if reported is None else reported
 
     def _account(self, pid: int | None) -> int | None:
         if pid is None:

@@ -30,7 +30,7 @@ TAKEN_ALL_THE_SAME = "Unsupport option member"
 
 
 class Changing:
-    """Statements come first, all of them at once where the server takes several; then the file, in one step."""
+    """Statements come first, all of them at once if the server accepts several; then the file, in one step."""
 
     def __init__(self, session: Session, form: Format) -> None:
         self._session = session

@@ -94,7 +94,7 @@ class ConfigFile(Backing):
         return self._form.says(content, frozenset(r.name for r in load(self._catalogue).rows))
 
     def read(self, file: Path | None) -> Mapping[str, str]:
-        """Setting → text. Raises CollectionFailed for a file that is there and that this account may not read."""
+        """Setting → text. Raises CollectionFailed for an existing file that this account may not read."""
         if file is None:
             return {}
         try:

@@ -17,7 +17,7 @@ WAITING = frozenset(
         *("xread", "xreadgroup", "wait", "waitaof"),
     )
 )
-"""Commands that wait by their nature. Those of modules, with a dot in their names, may as well."""
+"""Blocking commands. Commands of modules, with a dot in their names, may block as well."""
 TAKEN, OUTPUT = "tot-net-out", ("omem", "obl", "oll")
 """The bytes that a client has been sent in all, and the output that waits for it: each more than 0 if any does."""
 BLOCKED, MONITOR, REPLICA, SUBSCRIBED, PRIMARY = "bOSPM"
@@ -56,7 +56,7 @@ class Unread:
 
 
 def unread(text: str, before: Mapping[str, Unread], monotonic_s: float) -> dict[str, Unread] | None:
-    """By the subscriber's id. None if the version does not tell what a client has taken."""
+    """By the subscriber's id. None if the version does not report a client's output."""
     if f" {TAKEN}=" not in text:
         return None
     found = {}
@@ -75,8 +75,8 @@ def stuck(waiting: Mapping[str, Unread], monotonic_s: float) -> dict[str, float]
     found = {name: monotonic_s - one.since_s for name, one in waiting.items() if one.since_s < monotonic_s}
     first = max(found, key=lambda name: found[name], default="")
     id_ = number(first)
-    told = {} if id_ is None else {"stuck_subscriber": id_}
-    return {"stuck_subscribers": float(len(found)), "stuck_s": found.get(first, 0.0), **told}
+    texts = {} if id_ is None else {"stuck_subscriber": id_}
+    return {"stuck_subscribers": float(len(found)), "stuck_s": found.get(first, 0.0), **texts}
 
 
 def _waits_by_nature(command: str) -> bool:

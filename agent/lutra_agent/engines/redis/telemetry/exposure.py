@@ -13,7 +13,7 @@ from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 
 AGAIN_S = 60.0
 GUARDS_ALL = (7, 0)
-"""Before it, protected-mode guards a server alone whose file names no address to listen on."""
+"""In earlier versions, protected-mode guards only a server whose file names no address to listen on."""
 
 
 class Exposure:

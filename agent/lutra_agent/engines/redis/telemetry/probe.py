@@ -63,7 +63,7 @@ class Probe(Sampling):
 
 
 def p99_ms(before: Timed, after: Timed) -> float | None:
-    """Of the times between two readings; None if there are too few."""
+    """The p99 of the times between two readings; None if there are too few."""
     took = sorted(us for us, count in after.items() if count > before.get(us, 0))
     counts = [after[us] - before.get(us, 0) for us in took]
     if sum(counts) < ENOUGH:

@@ -47,7 +47,7 @@ Histogram = Mapping[float, int]
 
 
 def histogram_in(answer: Any) -> Histogram:
-    """Of all commands together. Total: a line of another form counts nothing."""
+    """The histogram of all commands together. A line of a different form is ignored."""
     found: dict[float, int] = {}
     for _, about in _pairs(answer):
         buckets = dict(_pairs(about)).get(KEY, ())
@@ -60,7 +60,7 @@ def histogram_in(answer: Any) -> Histogram:
 
 
 def p99_ms(before: Histogram, after: Histogram) -> float | None:
-    """Of commands between two readings; None if there are none, or if it was emptied meanwhile."""
+    """The p99 of commands between two readings; None if there are none, or if the histogram was reset meanwhile."""
     ends = sorted(after)
     counts = [after[end] - before.get(end, 0) for end in ends]
     if not ends or min(counts) < 0 or any(end not in after for end in before):
@@ -162,19 +162,19 @@ class RedisTelemetry:
         if waiting is not None:
             self._unread = waiting
             gauges |= clients.stuck(waiting, monotonic_s)
-        told = paused(info)
-        return Reading(gauges=gauges if told is None else {**gauges, "pause": told})
+        answer = paused(info)
+        return Reading(gauges=gauges if answer is None else {**gauges, "pause": answer})
 
     def _cluster(self, info: Mapping[str, str]) -> Reading | None:
         """None if the server is none of a cluster."""
         if info.get("cluster_enabled") != "1":
             return None
-        told = parsed(self._session.connection.text("CLUSTER", "INFO"))
+        answer = parsed(self._session.connection.text("CLUSTER", "INFO"))
         names = {"assigned": "slots_assigned", "failing": "slots_fail", "nodes": "known_nodes"}
         counted = {
-            ours: n for ours, theirs in names.items() if (n := number(told.get(f"cluster_{theirs}"))) is not None
+            ours: n for ours, theirs in names.items() if (n := number(answer.get(f"cluster_{theirs}"))) is not None
         }
-        return Reading(gauges={**counted, "down": float(told.get("cluster_state") != "ok")})
+        return Reading(gauges={**counted, "down": float(answer.get("cluster_state") != "ok")})
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         old, new = before.statements, after.statements
@@ -277,13 +277,13 @@ def of_process(pid: int | None, root: Path = Path("/")) -> Reading | None:
         return None
     files = FILES.search(_text(root / f"proc/{pid}/limits"))
     huge = _text(root / "sys/kernel/mm/transparent_hugepage/enabled")
-    told = {
+    fields = {
         "files": files[1] if files else "",
         "overcommit": _text(root / "proc/sys/vm/overcommit_memory").strip(),
         "huge_pages": str(int(ALWAYS in huge)) if huge else "",
         "folder_gone": _is_gone(root / f"proc/{pid}/cwd"),
     }
-    gauges = {name: float(text) for name, text in told.items() if text.isdecimal()}
+    gauges = {name: float(text) for name, text in fields.items() if text.isdecimal()}
     return Reading(gauges=gauges) if gauges else None
 
 

@@ -79,7 +79,7 @@ cure: Example = {
     "after": 24576,
     "after_text": "24MB",
     "applies": "reload",
-    "reason": "so that what fills a file of 8 MB stays in memory",
+    "reason": "so that a sort that writes a file of 8 MB stays in memory",
     "set_by": None,
     "obstacle": None,
     "unreached": None,

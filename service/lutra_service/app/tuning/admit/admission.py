@@ -1,6 +1,6 @@
 """Whether settings may be proposed, and applied: checked for a request, a computed answer, an approval, a directive.
 
-A return is always allowed, to the active settings and to those under which the database is known to run.
+A return to the active settings, or to settings under which the database is known to run, is always allowed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Known = Sequence[Mapping[str, Any]]
 """Further settings under which the database is known to run, beside the measured ones."""
 
 
-def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], known: Known = ()) -> Configuration:
-    """`settings` over the current ones, complete for what may move. Raises InvalidConfiguration.
+def admitted(unit: UnitOfWork, context: ServerContext, settings: Mapping[str, Any], known: Known = ()) -> Configuration:
+    """`settings` merged with the current ones, complete for all settings that may move. Raises InvalidConfiguration.
 
     The only requirement for an undo is that its settings can be moved.
     """
-    space = at.space_with(settings)
+    space = context.space_with(settings)
     unknown = [n for n in settings if n not in space]
     if unknown:
-        raise InvalidConfiguration("; ".join(f"{n} may not move: {_why_not(at, n)}" for n in unknown))
-    active = at.active.restrict(space.names)
+        raise InvalidConfiguration("; ".join(f"{n} may not move: {_why_not(context, n)}" for n in unknown))
+    active = context.active.restrict(space.names)
     wanted = active.replace(settings)
-    if _is_way_back(unit, at.database.id, wanted, (active, *known)):
+    if _is_way_back(unit, context.database.id, wanted, (active, *known)):
         return space.normalise(wanted)
-    return _kept_to_rules(at, space, wanted)
+    return _kept_to_rules(context, space, wanted)
 
 
 def known_to_run(recommendation: Recommendation, session: Session | None) -> Known:
@@ -48,7 +48,7 @@ def known_to_run(recommendation: Recommendation, session: Session | None) -> Kno
 
 
 def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> bool:
-    """Whether it leads to settings that its database is known to run under, for which nothing is refused."""
+    """Whether it leads to settings under which its database is known to run; these are never refused."""
     if recommendation.kind == Kind.ROLLBACK:
         return True
     known = known_to_run(recommendation, session)
@@ -59,7 +59,7 @@ def leads_home(recommendation: Recommendation, session: Session | None) -> bool:
     """Whether it leads to the configuration at the beginning of its session, or returns to settings that are better
     than the current ones at comparable load: such a change is not an experiment, and guards must not undo it.
 
-    If it needs a restart, it keeps to the maintenance windows, including those of the agent's own file, and is watched
+    If it needs a restart, it waits for a maintenance window, including those of the agent's own file, and is watched
     like any change.
     """
     wanted = recommendation.configuration
@@ -74,13 +74,13 @@ def _is_way_back(unit: UnitOfWork, database_id: str, wanted: Mapping[str, Any], 
     return unit.recommendations.measured_under(database_id, wanted)
 
 
-def _kept_to_rules(at: ServerContext, space: KnobSpace, wanted: Configuration) -> Configuration:
+def _kept_to_rules(context: ServerContext, space: KnobSpace, wanted: Configuration) -> Configuration:
     """Raises InvalidConfiguration if the memory, a range or another rule does not allow it."""
-    refusal = at.memory_refusal(wanted)
+    refusal = context.memory_refusal(wanted)
     if refusal is not None:
         raise _refused(refusal)
     for name, value in wanted.items():
-        if value != at.active[name] and value not in space[name].domain:
+        if value != context.active[name] and value not in space[name].domain:
             raise InvalidConfiguration(f"{name}: {value} is outside {space[name].domain}")
     normal = space.normalise(wanted)
     rule = space.refusal(normal)
@@ -94,16 +94,16 @@ def _refused(refusal: Refusal) -> InvalidConfiguration:
     return (MemoryBudgetExceeded if refusal.code == "memory_budget_exceeded" else InvalidConfiguration)(refusal.message)
 
 
-def _why_not(at: ServerContext, name: str) -> str:
-    setting = at.server.settings[name]
-    if name in at.policy.pins:
-        return f"the policy pins it to {at.policy.pins[name]}"
+def _why_not(context: ServerContext, name: str) -> str:
+    setting = context.server.settings[name]
+    if name in context.policy.pins:
+        return f"the policy pins it to {context.policy.pins[name]}"
     if setting.shadowed:
         return f"{setting.shadowed} overrides the agent's file"
     if setting.applies == "reboot":
         return "it needs a reboot of its host, which only the host's operator can do"
-    if setting.applies == "restart" and not at.policy.restart:
-        if at.mode == "restart_in_window" and not at.windows:
+    if setting.applies == "restart" and not context.policy.restart:
+        if context.mode == "restart_in_window" and not context.windows:
             return "it needs a restart, but no maintenance window is set: set one with PUT …/maintenance-windows"
-        return f"it needs a restart, which the policy or mode {at.mode} does not allow"
-    return f"this server, or its policy, keeps it at {at.live.text(name, at.active[name])}"
+        return f"it needs a restart, which the policy or mode {context.mode} does not allow"
+    return f"this server, or its policy, keeps it at {context.live.text(name, context.active[name])}"

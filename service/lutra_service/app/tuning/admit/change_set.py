@@ -19,72 +19,76 @@ WAITS = "needs a restart, which waits"
 BY_HAND = "in mode observe the agent changes nothing: apply the statements by hand"
 
 
-def asked_now(at: ServerContext, configuration: Configuration, request: Request) -> Request:
-    """`request`, with the values of these settings that are active now."""
-    return replace(request, before=dict(at.active.restrict(configuration)))
+def asked_now(context: ServerContext, configuration: Configuration, request: Request) -> Request:
+    """`request`, with the active values of these settings."""
+    return replace(request, before=dict(context.active.restrict(configuration)))
 
 
-def proposed(at: ServerContext, configuration: Configuration, told: Proposal) -> Proposal:
-    """`told`, with what follows from this configuration and the live server."""
-    changes = at.live.changes(configuration)
+def proposed(context: ServerContext, configuration: Configuration, proposal: Proposal) -> Proposal:
+    """`proposal`, with what follows from this configuration and the live server."""
+    changes = context.live.changes(configuration)
     return replace(
-        told,
+        proposal,
         configuration=dict(configuration),
-        changes=[change_to_dict(c) for c in at.live.steps(changes)],
-        memory=memory_sum(at, configuration),
+        changes=[change_to_dict(c) for c in context.live.steps(changes)],
+        memory=memory_sum(context, configuration),
         restart_needed=any(c.applies == "restart" for c in changes),
-        warnings=warnings(at, configuration, changes),
+        warnings=warnings(context, configuration, changes),
     )
 
 
-def memory_sum(at: ServerContext, configuration: Mapping[str, Value]) -> Document:
+def memory_sum(context: ServerContext, configuration: Mapping[str, Value]) -> Document:
     """The policy's memory sum term by term, in bytes, with its limit and the worst case beside it."""
-    return {**asdict(at.live.memory(at.policy, configuration)), "limit_bytes": at.live.memory_limit(at.policy)}
+    return {
+        **asdict(context.live.memory(context.policy, configuration)),
+        "limit_bytes": context.live.memory_limit(context.policy),
+    }
 
 
-def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Change, ...]) -> list[str]:
+def warnings(context: ServerContext, configuration: Configuration, changes: tuple[Change, ...]) -> list[str]:
     """The facts that an operator should know before approving."""
-    told = [] if changes else ["nothing changes: these settings are active already"]
-    refusal = at.memory_refusal(configuration)
+    texts = [] if changes else ["nothing changes: these settings are active already"]
+    refusal = context.memory_refusal(configuration)
     if refusal is not None:
-        told.append(refusal.message)
+        texts.append(refusal.message)
     for change in changes:
-        setting = at.server.settings.get(change.name)
+        setting = context.server.settings.get(change.name)
         if setting is not None and setting.shadowed:
-            told.append(f"{change.name} is set by {setting.shadowed}, which overrides the agent's file")
+            texts.append(f"{change.name} is set by {setting.shadowed}, which overrides the agent's file")
         if setting is not None and setting.unreached:
-            told.append(f"{change.name} does not change for {setting.unreached}: they have their own values")
-        if setting is not None and (waiting := at.live.not_active(change.name)):
-            told.append(f"{change.name}: {waiting}")
-        told += _against(at, change)
-    told += _said_of(at, changes)
-    if shared := [c.name for c in changes if at.live.rows[c.name].risk == "host"]:
-        told.append(f"affects everything that runs on the database's host, not only the database: {', '.join(shared)}")
-    if at.waits is not None and any(c.applies == "restart" for c in changes):
-        told.append(f"{WAITS}: {at.waits}")
-    if at.mode == "observe" and changes:
-        told.append(BY_HAND)
-    return told
+            texts.append(f"{change.name} does not change for {setting.unreached}: they have their own values")
+        if setting is not None and (waiting := context.live.not_active(change.name)):
+            texts.append(f"{change.name}: {waiting}")
+        texts += _against(context, change)
+    texts += _said_of(context, changes)
+    if shared := [c.name for c in changes if context.live.rows[c.name].risk == "host"]:
+        texts.append(f"affects everything that runs on the database's host, not only the database: {', '.join(shared)}")
+    if context.waits is not None and any(c.applies == "restart" for c in changes):
+        texts.append(f"{WAITS}: {context.waits}")
+    if context.mode == "observe" and changes:
+        texts.append(BY_HAND)
+    return texts
 
 
-def _said_of(at: ServerContext, changes: Iterable[Change]) -> list[str]:
+def _said_of(context: ServerContext, changes: Iterable[Change]) -> list[str]:
     """What a finding would say of the new values."""
     try:
         return [
-            f"with these values: {said}" for said in said_of(at.live, at.policy, {c.name: c.after for c in changes})
+            f"with these values: {said}"
+            for said in said_of(context.live, context.policy, {c.name: c.after for c in changes})
         ]
     except InvalidConfiguration:
         return []
 
 
 def lasting(told: Iterable[str]) -> list[str]:
-    """The warnings that still matter once the change is no longer to be executed."""
+    """The warnings that still matter once the change can no longer be executed."""
     return [warning for warning in told if not warning.startswith((WAITS, BY_HAND))]
 
 
-def _against(at: ServerContext, change: Change) -> Iterator[str]:
+def _against(context: ServerContext, change: Change) -> Iterator[str]:
     """What speaks against switching what no session moves by itself; numbers are bounded by their ranges."""
-    row = at.live.rows[change.name]
+    row = context.live.rows[change.name]
     if row.tune or not isinstance(change.after, str):
         return
     harm = "puts availability at risk" if row.risk == "availability" else "is proposed only where the policy names it"

@@ -34,24 +34,24 @@ ACTIONS: Mapping[SessionState, Action] = {
     SessionState.STOPPED: "session.stop",
     SessionState.UNDONE: "session.undone",
 }
-"""Their names in the audit trail, which leaves out that a session ended by itself or woke."""
+"""Their names in the audit trail, which does not record that a session ended or resumed by itself."""
 
 
-def follow_session(unit: UnitOfWork, made: SessionTransition) -> None:
+def follow_session(unit: UnitOfWork, transition: SessionTransition) -> None:
     """A session that an operator opens or resumes takes its next step at once."""
-    row, to, by = made.row, made.to, SERVICE if made.by == SERVICE else None
-    if made.was is None:
+    row, to, by = transition.row, transition.to, SERVICE if transition.by == SERVICE else None
+    if transition.was is None:
         if to == SessionState.RUNNING:
             audit.record(unit, "session.open", row.id, None, _opened(row), database_id=row.database_id)
-            session_steps.step_after_transition(unit, made)
+            session_steps.step_after_transition(unit, transition)
         return
     if to in ACTIONS and (to, by) != (SessionState.RUNNING, SERVICE):
-        after = {"state": to, **({"message": made.why} if by else {})}
-        audit.record(unit, ACTIONS[to], row.id, {"state": made.was}, after, database_id=row.database_id, by=by)
+        after = {"state": to, **({"message": transition.why} if by else {})}
+        audit.record(unit, ACTIONS[to], row.id, {"state": transition.was}, after, database_id=row.database_id, by=by)
     if to == SessionState.COMPLETED:
-        told.of_end(unit, row, made.why)
+        told.of_end(unit, row, transition.why)
     if (to, by) == (SessionState.RUNNING, None):
-        session_steps.step_after_transition(unit, made)
+        session_steps.step_after_transition(unit, transition)
 
 
 def _opened(session: Session) -> Document:
@@ -90,8 +90,8 @@ PLACES: Mapping[type, int] = {kind: place for place, kind in enumerate(FOLLOWS)}
 
 
 def follow(unit: UnitOfWork) -> None:
-    """Execute the consequences of the unit's facts, and of the facts that follow from them: always the first by the
-    table, of several of one kind the one recorded first.
+    """Execute the consequences of the unit's facts, and of the facts that follow from them: always the first in the
+    order of the table, and for facts of one kind the one recorded first.
     """
     waiting = unit.news.facts
     while waiting:

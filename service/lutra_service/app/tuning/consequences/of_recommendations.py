@@ -30,185 +30,193 @@ Is = Callable[[Transition], bool]
 Then = Callable[[UnitOfWork, Transition], None]
 
 
-def follow(unit: UnitOfWork, made: Transition) -> None:
+def follow(unit: UnitOfWork, transition: Transition) -> None:
     """Execute the table's consequences for every kind of the transition."""
     for is_one, follows in TABLE:
-        if is_one(made):
+        if is_one(transition):
             for then in follows:
-                then(unit, made)
+                then(unit, transition)
 
 
-def _is_asked_for(made: Transition) -> bool:
+def _is_asked_for(transition: Transition) -> bool:
     """By an operator, as the session's next one or with settings of their own."""
-    by_operator = audit.party(made.by) is Party.OPERATOR
-    return made.was is None and by_operator and made.row.kind in (*COMPUTED, Kind.MANUAL)
+    by_operator = audit.party(transition.by) is Party.OPERATOR
+    return transition.was is None and by_operator and transition.row.kind in (*COMPUTED, Kind.MANUAL)
 
 
-def _is_rollback(made: Transition) -> bool:
-    return made.was is None and made.row.kind == Kind.ROLLBACK
+def _is_rollback(transition: Transition) -> bool:
+    return transition.was is None and transition.row.kind == Kind.ROLLBACK
 
 
-def _is_taken_over(made: Transition) -> bool:
+def _is_taken_over(transition: Transition) -> bool:
     """By an operator, who rolled something back."""
-    return _is_rollback(made) and made.declined is not None
+    return _is_rollback(transition) and transition.declined is not None
 
 
-def _is_to_be_decided(made: Transition) -> bool:
+def _is_to_be_decided(transition: Transition) -> bool:
     """By an operator: the service proposes it."""
-    return made.to == State.PROPOSED and made.was != made.to and audit.party(made.by) is Party.SERVICE
+    return (
+        transition.to == State.PROPOSED
+        and transition.was != transition.to
+        and audit.party(transition.by) is Party.SERVICE
+    )
 
 
-def _is_approved(made: Transition) -> bool:
-    return (made.was, made.to) == (State.PROPOSED, State.APPROVED)
+def _is_approved(transition: Transition) -> bool:
+    return (transition.was, transition.to) == (State.PROPOSED, State.APPROVED)
 
 
-def _has_lapsed(made: Transition) -> bool:
+def _has_lapsed(transition: Transition) -> bool:
     """Nobody decided on it, carried it out or measured it in time; also one whose withdrawal is settled."""
-    expired = made.to == State.EXPIRED and made.code is ApplyCode.EXPIRED
-    settled_now = made.to == State.REJECTED and made.row.is_withdrawn
-    return expired or settled_now or made.code is MeasureCode.NO_MEASUREMENT
+    expired = transition.to == State.EXPIRED and transition.code is ApplyCode.EXPIRED
+    settled_now = transition.to == State.REJECTED and transition.row.is_withdrawn
+    return expired or settled_now or transition.code is MeasureCode.NO_MEASUREMENT
 
 
-def _is_called_off(made: Transition) -> bool:
+def _is_called_off(transition: Transition) -> bool:
     """Rejected or withdrawn, at once or in its agent's hands."""
-    if made.was == made.to:
-        return made.to == State.APPROVED
-    ended = made.was is not None and made.to in (State.REJECTED, State.EXPIRED)
-    return ended and made.code is not DecisionCode.GATHERED and not _has_lapsed(made)
+    if transition.was == transition.to:
+        return transition.to == State.APPROVED
+    ended = transition.was is not None and transition.to in (State.REJECTED, State.EXPIRED)
+    return ended and transition.code is not DecisionCode.GATHERED and not _has_lapsed(transition)
 
 
-def _happened(made: Transition) -> bool:
+def _happened(transition: Transition) -> bool:
     """On the server: it was made active, confirmed, taken back, or was not carried out."""
-    if made.was in (None, made.to) or made.to not in audit.ACTIONS:
+    if transition.was in (None, transition.to) or transition.to not in audit.ACTIONS:
         return False
-    return made.to != State.FAILED or made.was == State.APPROVED or made.code is DecisionCode.SERVER_REPLACED
+    return (
+        transition.to != State.FAILED
+        or transition.was == State.APPROVED
+        or transition.code is DecisionCode.SERVER_REPLACED
+    )
 
 
-def _is_not_carried_out(made: Transition) -> bool:
-    return made.was == State.APPROVED and made.to in (State.REFUSED, State.FAILED)
+def _is_not_carried_out(transition: Transition) -> bool:
+    return transition.was == State.APPROVED and transition.to in (State.REFUSED, State.FAILED)
 
 
-def _was_undone(made: Transition) -> bool:
+def _was_undone(transition: Transition) -> bool:
     """Also one of which somebody tells so once more, with a reason."""
-    return made.to == State.REVERTED
+    return transition.to == State.REVERTED
 
 
-def _is_to_be_computed(made: Transition) -> bool:
-    return made.to == State.COMPUTING
+def _is_to_be_computed(transition: Transition) -> bool:
+    return transition.to == State.COMPUTING
 
 
-def _is_computed_no_longer(made: Transition) -> bool:
+def _is_computed_no_longer(transition: Transition) -> bool:
     """Its job may have ended, or somebody called it off."""
-    return made.was == State.COMPUTING
+    return transition.was == State.COMPUTING
 
 
-def _was_computed(made: Transition) -> bool:
-    return made.was == State.COMPUTING and made.to in (State.PROPOSED, State.UNNEEDED)
+def _was_computed(transition: Transition) -> bool:
+    return transition.was == State.COMPUTING and transition.to in (State.PROPOSED, State.UNNEEDED)
 
 
-def _is_not_needed(made: Transition) -> bool:
-    return (made.was, made.to) == (State.COMPUTING, State.UNNEEDED)
+def _is_not_needed(transition: Transition) -> bool:
+    return (transition.was, transition.to) == (State.COMPUTING, State.UNNEEDED)
 
 
-def _could_not_be_computed(made: Transition) -> bool:
-    return (made.was, made.to) == (State.COMPUTING, State.FAILED)
+def _could_not_be_computed(transition: Transition) -> bool:
+    return (transition.was, transition.to) == (State.COMPUTING, State.FAILED)
 
 
-def _tell_proposal(unit: UnitOfWork, made: Transition) -> None:
-    told.of_proposal(unit, unit.recommendations.get(made.row.id))
+def _tell_proposal(unit: UnitOfWork, transition: Transition) -> None:
+    told.of_proposal(unit, unit.recommendations.get(transition.row.id))
 
 
-def _queue(unit: UnitOfWork, made: Transition) -> None:
-    unit.jobs.add(Job(made.row.id, "recommendation", unit.now, made.row.database_id))
+def _queue(unit: UnitOfWork, transition: Transition) -> None:
+    unit.jobs.add(Job(transition.row.id, "recommendation", unit.now, transition.row.database_id))
 
 
-def _cancel(unit: UnitOfWork, made: Transition) -> None:
-    unit.jobs.cancel([made.row.id])
+def _cancel(unit: UnitOfWork, transition: Transition) -> None:
+    unit.jobs.cancel([transition.row.id])
 
 
 def _decided(action: Action) -> Then:
-    def tell(unit: UnitOfWork, made: Transition) -> None:
-        audit.decision(unit, action, made.row, made.to, made.by)
+    def tell(unit: UnitOfWork, transition: Transition) -> None:
+        audit.decision(unit, action, transition.row, transition.to, transition.by)
 
     return tell
 
 
-def _tell_rejection(unit: UnitOfWork, made: Transition) -> None:
-    part, failure = made.declined and made.declined.instead, made.failure
+def _tell_rejection(unit: UnitOfWork, transition: Transition) -> None:
+    part, failure = transition.declined and transition.declined.instead, transition.failure
     why = {"part": part} if part else {"why": failure.text if failure else ""}
-    audit.decision(unit, "recommendation.reject", made.row, made.to, made.by, **why)
+    audit.decision(unit, "recommendation.reject", transition.row, transition.to, transition.by, **why)
 
 
-def _tell_rollback(unit: UnitOfWork, made: Transition) -> None:
-    of = unit.recommendations.get(str(made.row.parent_id))
-    audit.decision(unit, "recommendation.rollback", of, of.state, made.by, rollback=made.row.id)
+def _tell_rollback(unit: UnitOfWork, transition: Transition) -> None:
+    of = unit.recommendations.get(str(transition.row.parent_id))
+    audit.decision(unit, "recommendation.rollback", of, of.state, transition.by, rollback=transition.row.id)
 
 
-def _remember_declined(unit: UnitOfWork, made: Transition) -> None:
+def _remember_declined(unit: UnitOfWork, transition: Transition) -> None:
     """What an operator did not want. A rollback says so of the recommendation that it takes back."""
-    if made.declined is not None:
-        id_ = made.row.parent_id if _is_rollback(made) else made.row.id
-        remember_declined(unit, unit.recommendations.get(str(id_)), made.declined)
+    if transition.declined is not None:
+        id_ = transition.row.parent_id if _is_rollback(transition) else transition.row.id
+        remember_declined(unit, unit.recommendations.get(str(id_)), transition.declined)
 
 
-def _remember_failed(unit: UnitOfWork, made: Transition) -> None:
+def _remember_failed(unit: UnitOfWork, transition: Transition) -> None:
     """What stands against its settings themselves. A way back is not held against the settings that it leads to."""
-    failure = made.failure
-    if failure is not None and failure.code.is_about_values and made.row.kind != Kind.ROLLBACK:
-        how = Declined("refused" if made.to == State.REFUSED else "failed", failure.text)
-        remember_declined(unit, made.row, how)
+    failure = transition.failure
+    if failure is not None and failure.code.is_about_values and transition.row.kind != Kind.ROLLBACK:
+        how = Declined("refused" if transition.to == State.REFUSED else "failed", failure.text)
+        remember_declined(unit, transition.row, how)
 
 
-def _remember_undone(unit: UnitOfWork, made: Transition) -> None:
+def _remember_undone(unit: UnitOfWork, transition: Transition) -> None:
     """What a guard did not want. A server that did not start says something of the values."""
-    if made.failure is not None and made.code is ApplyCode.GUARDRAIL:
-        remember_declined(unit, made.row, Declined("reverted", made.failure.message))
-    elif made.code is ApplyCode.DID_NOT_START:
-        _remember_failed(unit, made)
+    if transition.failure is not None and transition.code is ApplyCode.GUARDRAIL:
+        remember_declined(unit, transition.row, Declined("reverted", transition.failure.message))
+    elif transition.code is ApplyCode.DID_NOT_START:
+        _remember_failed(unit, transition)
 
 
-def _pause_refused(unit: UnitOfWork, made: Transition) -> None:
-    if made.failure is not None and made.failure.code.pauses:
-        why = f"{made.row.id} was refused: {made.failure.text}"
-        session_steps.pause(unit, unit.sessions.of(made.row), why)
+def _pause_refused(unit: UnitOfWork, transition: Transition) -> None:
+    if transition.failure is not None and transition.failure.code.pauses:
+        why = f"{transition.row.id} was refused: {transition.failure.text}"
+        session_steps.pause(unit, unit.sessions.of(transition.row), why)
 
 
-def _pause_rolled_back(unit: UnitOfWork, made: Transition) -> None:
-    of = unit.recommendations.get(str(made.row.parent_id))
+def _pause_rolled_back(unit: UnitOfWork, transition: Transition) -> None:
+    of = unit.recommendations.get(str(transition.row.parent_id))
     session_steps.pause(unit, unit.sessions.of(of), f"paused by the rollback of {of.id}")
 
 
-def _pause_open(unit: UnitOfWork, made: Transition) -> None:
-    open_one = unit.sessions.open_one(made.row.database_id)
-    session_steps.pause(unit, open_one, f"paused by the rollback of {made.row.parent_id}")
+def _pause_open(unit: UnitOfWork, transition: Transition) -> None:
+    open_one = unit.sessions.open_one(transition.row.database_id)
+    session_steps.pause(unit, open_one, f"paused by the rollback of {transition.row.parent_id}")
 
 
-def _end_session_undone(unit: UnitOfWork, made: Transition) -> None:
-    session_steps.undone(unit, made.row, made.told or f"{made.row.id} was {made.why}")
+def _end_session_undone(unit: UnitOfWork, transition: Transition) -> None:
+    session_steps.undone(unit, transition.row, transition.told or f"{transition.row.id} was {transition.why}")
 
 
-def _settle(unit: UnitOfWork, made: Transition) -> None:
+def _settle(unit: UnitOfWork, transition: Transition) -> None:
     """Nothing is worth changing: its session says so, and what was looked at."""
-    row, session = unit.recommendations.get(made.row.id), unit.sessions.of(made.row)
+    row, session = unit.recommendations.get(transition.row.id), unit.sessions.of(transition.row)
     if session is not None:
         at = context_of(unit, unit.databases.get(row.database_id), session)
         looked_at = row.proposal and row.proposal.looked_at
         settling.settle(unit, session, at, (looked_at or {}).get("sentence", "Nothing is worth changing."))
 
 
-def _begin_shadows(unit: UnitOfWork, made: Transition) -> None:
-    versions.begin_shadows(unit, unit.recommendations.get(made.row.id))
+def _begin_shadows(unit: UnitOfWork, transition: Transition) -> None:
+    versions.begin_shadows(unit, unit.recommendations.get(transition.row.id))
 
 
-def _go_on_without(unit: UnitOfWork, made: Transition) -> None:
+def _go_on_without(unit: UnitOfWork, transition: Transition) -> None:
     """A session whose space has nothing left to try goes on to its end. Another one pauses, for the same question has
     the same answer.
     """
-    if made.code is ComputeCode.SPACE_EXHAUSTED:
-        session_steps.step_after_transition(unit, made)
-    elif made.failure is not None:
-        why = f"{made.row.id} could not be computed: {made.failure.text}"
-        session_steps.pause(unit, unit.sessions.of(made.row), why)
+    if transition.code is ComputeCode.SPACE_EXHAUSTED:
+        session_steps.step_after_transition(unit, transition)
+    elif transition.failure is not None:
+        why = f"{transition.row.id} could not be computed: {transition.failure.text}"
+        session_steps.pause(unit, unit.sessions.of(transition.row), why)
 
 
 TABLE: tuple[tuple[Is, tuple[Then, ...]], ...] = (
@@ -232,27 +240,26 @@ TABLE: tuple[tuple[Is, tuple[Then, ...]], ...] = (
 
 
 def remember_declined(unit: UnitOfWork, row: Recommendation, declined: Declined) -> None:
-    """That changes of `row` were declined now. A lab has no operator to obey.
+    """Record that changes of `row` were declined. A lab has no operator whose decisions count.
 
     The first time counts: a rolled-back change is not stored again when its agent reports the rollback.
     """
     how, reason, names = declined.how, declined.reason, declined.names
-    known = unit.recommendations.get(row.id)
-    decision = known.decision
+    recommendation = unit.recommendations.get(row.id)
+    decision = recommendation.decision
     if decision is None or decision.turned_down is not None:
         return
     if reason:
         decision = replace(decision, reason=reason[:LONGEST])
     database = unit.databases.get(row.database_id)
-    made = [c for c in known.changes if names is None or c["setting"] in names]
-    basis = (
-        _basis(unit, database, known, [c["setting"] for c in made]) if made and database.agent.mode != "lab" else None
-    )
+    changed = [c for c in recommendation.changes if names is None or c["setting"] in names]
+    counts = changed and database.agent.mode != "lab"
+    basis = _basis(unit, database, recommendation, [c["setting"] for c in changed]) if counts else None
     if basis is not None:
-        changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
+        changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in changed)
         one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
         decision = replace(decision, turned_down=one)
-    if decision != known.decision:
+    if decision != recommendation.decision:
         unit.recommendations.change(row.id, decision=decision)
 
 

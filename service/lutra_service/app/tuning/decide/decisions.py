@@ -43,38 +43,38 @@ def approve(
     """
     recommendation, database, session = _held(unit, id_)
     advance_recommendation(recommendation.state, State.APPROVED)
-    at = context_of(unit, database, session)
-    _require_free_way(unit, at, recommendation)
+    context = context_of(unit, database, session)
+    _require_free_way(unit, context, recommendation)
     assert recommendation.proposal is not None
     wanted = Configuration(recommendation.proposal.configuration)
     if names is not None:
-        return _subset(unit, at, recommendation, session, names, by, reason)
+        return _subset(unit, context, recommendation, session, names, by, reason)
     # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
-    moved = {n: v for n, v in wanted.items() if v != at.active.get(n)}
-    configuration = admitted(unit, at, moved, known_to_run(recommendation, session))
+    moved = {n: v for n, v in wanted.items() if v != context.active.get(n)}
+    configuration = admitted(unit, context, moved, known_to_run(recommendation, session))
     if recommendation.kind == Kind.MAINTENANCE:
         configuration = configuration.restrict(wanted)
-    proposal = change_set.proposed(at, configuration, recommendation.proposal)
-    if at.waits is not None and proposal.restart_needed:  # it undoes nothing of what is changed until then
+    proposal = change_set.proposed(context, configuration, recommendation.proposal)
+    if context.waits is not None and proposal.restart_needed:  # it undoes nothing of what is changed until then
         configuration = configuration.restrict(c["setting"] for c in proposal.changes)
-        proposal = change_set.proposed(at, configuration, proposal)
+        proposal = change_set.proposed(context, configuration, proposal)
     unit.recommendations.step(
         recommendation,
         State.APPROVED,
         by,
-        request=change_set.asked_now(at, configuration, recommendation.request),
+        request=change_set.asked_now(context, configuration, recommendation.request),
         proposal=proposal,
-        decision=_approval(unit, by, at, proposal.restart_needed),
+        decision=_approval(unit, by, context, proposal.restart_needed),
     )
-    return _without_change(unit, at, unit.recommendations.get(id_))
+    return _without_change(unit, context, unit.recommendations.get(id_))
 
 
-def _require_free_way(unit: UnitOfWork, at: ServerContext, wanted: Recommendation) -> None:
+def _require_free_way(unit: UnitOfWork, context: ServerContext, wanted: Recommendation) -> None:
     """One change at a time. What waits for its maintenance window is on its way then, and not before."""
-    if wanted.needs_restart and at.waits is not None:
-        others = [r for r in unit.recommendations.in_states(at.database.id, UNDER_WAY) if r.needs_restart]
+    if wanted.needs_restart and context.waits is not None:
+        others = [r for r in unit.recommendations.in_states(context.database.id, UNDER_WAY) if r.needs_restart]
     else:
-        others = [r for r in under_way(unit, at.database.id) if not waits_for_window(unit, at.database, r)]
+        others = [r for r in under_way(unit, context.database.id) if not waits_for_window(unit, context.database, r)]
     other = next((r for r in others if r.id != wanted.id), None)
     if other is not None:
         raise Conflict(f"{other.id} is {_shown_state(other)}: one change at a time; {_way_on(other)}")
@@ -97,7 +97,7 @@ def _way_on(row: Recommendation) -> str:
 
 def _subset(
     unit: UnitOfWork,
-    at: ServerContext,
+    context: ServerContext,
     whole: Recommendation,
     session: Session | None,
     names: Collection[str],
@@ -111,12 +111,12 @@ def _subset(
             f"{', '.join(unknown) or 'nothing'} is not a change of {whole.id}; it changes {', '.join(sorted(changed))}"
         )
     part_of = {n: whole.configuration[n] for n in names}
-    configuration = admitted(unit, at, part_of, known_to_run(whole, session))
-    if at.waits is not None and whole.needs_restart:
-        configuration = configuration.restrict(c.name for c in at.live.changes(configuration))
+    configuration = admitted(unit, context, part_of, known_to_run(whole, session))
+    if context.waits is not None and whole.needs_restart:
+        configuration = configuration.restrict(c.name for c in context.live.changes(configuration))
     part = propose(
         unit,
-        at,
+        context,
         configuration,
         kind=Kind.SUBSET,
         origin=Origin.SUBSET,
@@ -125,15 +125,15 @@ def _subset(
         trial=whole.trial,
     )
     left_out = Declined("left_out", reason, changed - set(names), part.id)
-    rejection, approval = Decision(unit.now, by), _approval(unit, by, at, part.needs_restart)
+    rejection, approval = Decision(unit.now, by), _approval(unit, by, context, part.needs_restart)
     unit.recommendations.step(whole, State.REJECTED, by, failure=REJECTED, declined=left_out, decision=rejection)
     unit.recommendations.step(part, State.APPROVED, by, decision=approval)
     return unit.recommendations.get(part.id)
 
 
-def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendation) -> Recommendation:
-    """Outside a lab, settings that are active already need nobody: what comes next measures them."""
-    if at.mode == "lab" or approved.changes:
+def _without_change(unit: UnitOfWork, context: ServerContext, approved: Recommendation) -> Recommendation:
+    """Outside a lab, settings that are already active need no agent: the next windows measure them."""
+    if context.mode == "lab" or approved.changes:
         return approved
     unit.recommendations.step(approved, State.APPLIED, SERVICE, delivery=Delivery(applied_at=unit.now))
     return unit.recommendations.get(approved.id)
@@ -171,7 +171,7 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
 def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """The same by the service itself, only for the changes of this recommendation.
 
-    Raises before anything is written, if these settings can be set no longer.
+    Raises before anything is written, if these settings can no longer be set.
     """
     recommendation, database, _ = _held(unit, id_)
     before = {c["setting"]: c["before"] for c in recommendation.changes}
@@ -211,13 +211,13 @@ def _way_back(
     return unit.recommendations.get(back.id)
 
 
-def _undone(at: ServerContext, back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
+def _undone(context: ServerContext, back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
     """The way back in the words of each change's own undo: a setting that had no line in the file gets none.
 
     A value that the server derives follows by itself: its setting was not changed and has no line to take away.
     """
     made = {c["setting"]: c for c in changes}
-    told = [c for c in back if c["setting"] in made or at.server.settings[c["setting"]].persisted is not None]
+    told = [c for c in back if c["setting"] in made or context.server.settings[c["setting"]].persisted is not None]
     return [_by_undo(c, made.get(c["setting"])) for c in told]
 
 
@@ -235,10 +235,10 @@ def _held(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Database, Session
     return recommendation, database, session
 
 
-def _approval(unit: UnitOfWork, by: str, at: ServerContext, restart: bool) -> Decision:
+def _approval(unit: UnitOfWork, by: str, context: ServerContext, restart: bool) -> Decision:
     """An approval that has to wait for a maintenance window lasts to that window's end at least."""
     expires_at = unit.now + APPROVAL_LASTS
-    upcoming = following(at.windows, unit.now) if at.waits is not None and restart else None
+    upcoming = following(context.windows, unit.now) if context.waits is not None and restart else None
     if upcoming is not None:
         expires_at = max(expires_at, upcoming.end)
     return Decision(unit.now, by, expires_at)

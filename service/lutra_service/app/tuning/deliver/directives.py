@@ -75,7 +75,7 @@ def _waiting(unit: UnitOfWork, database: Database, agent: Holder | None) -> tupl
 
 
 def waits_for_window(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
-    """Whether it is approved, no agent was given it, and it needs a maintenance window that is not open now."""
+    """Whether it is approved, was not given to an agent, and needs a maintenance window that is not open now."""
     given = row.state != State.APPROVED or row.is_handed_out
     return not given and _outside_window(unit, database, row)
 
@@ -121,8 +121,8 @@ def _by_hand(unit: UnitOfWork, database: Database, row: Recommendation) -> str:
         found = {c["setting"]: live.not_active(c["setting"]) for c in row.changes if c["setting"] in live.values}
     except LutraError:
         found = {}
-    told = [f"{name}: {words}" for name, words in found.items() if words]
-    return "; ".join(told) or BY_HAND
+    reasons = [f"{name}: {words}" for name, words in found.items() if words]
+    return "; ".join(reasons) or BY_HAND
 
 
 def _not_for(unit: UnitOfWork, database: Database, row: Recommendation, agent: Holder | None) -> bool:

@@ -38,7 +38,7 @@ def withdraw(
     declined: Declined | None = None,
     **parts: Unpack[Parts],
 ) -> None:
-    """`parts` are written where it ends now. One that was withdrawn before stays so."""
+    """`parts` are written if it ends now. An earlier withdrawal is kept."""
     if is_given(row):
         if row.is_withdrawn:
             return
@@ -50,7 +50,7 @@ def withdraw(
 
 
 def error(row: Recommendation) -> str | None:
-    """Why it came to nothing or was undone, for people; with what is still to come of one that its agent holds."""
+    """Why it failed or was undone, for people. If its agent still holds it, the text says what happens next."""
     under_way = row.state == State.APPROVED and row.is_withdrawn
     return ": ".join(filter(None, (row.error, UNDER_WAY))) if under_way else row.error
 
@@ -76,12 +76,12 @@ def settle(unit: UnitOfWork, heard: Heard) -> None:
 
 
 def end_unanswered(unit: UnitOfWork, row: Recommendation) -> None:
-    """Its agent is silent. If it made the change after all, its outcome counts whenever it comes."""
+    """Its agent is silent. If the agent made the change after all, its outcome counts whenever it arrives."""
     _end(unit, row, {}, NO_ANSWER)
 
 
 def _lapsed_at(unit: UnitOfWork, row: Recommendation) -> datetime | None:
-    """Since when nobody is given it any more, and nobody was since."""
+    """Since when it is no longer handed out; None while it is."""
     given, approval = row.delivery, row.decision
     if given is None or given.handed_out_at is None or approval is None or approval.expires_at is None:
         return None

@@ -42,7 +42,7 @@ def sentence(seen: History, other_p99: str = "") -> str:
     here = [o for o in seen.completed if o.configuration == seen.current]
     lengths = [o.window.seconds for o in seen.completed if o.window is not None]
     left = f"about {lacking * median(lengths):.0f} s more, then it proposes" if lengths else "then it proposes"
-    read = f"{len(here)} of {len(here) + lacking} windows under the settings that are active"
+    read = f"{len(here)} of {len(here) + lacking} windows under the active settings"
     without = len(here) - sum(metric in o.metrics for o in here)
     lacks = f", {without} of them without {metric}" if without else ""
     return f"observing: {read}{lacks}; {left}{f'; {other_p99}' if other_p99 and metric == P99.name else ''}"

@@ -1,4 +1,4 @@
-"""The result of an answer: a proposal, on a live database one for the maintenance window as well, or nothing."""
+"""The result of an answer: a proposal (on a live database also one for the maintenance window), or nothing."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def take(
     unit: UnitOfWork,
     row: Recommendation,
     session: Session | None,
-    at: ServerContext,
+    context: ServerContext,
     configuration: Configuration,
     result: Mapping[str, Any],
 ) -> None:
     """Store what a worker answered for `row`: `configuration`, admitted, and the rest of `result`."""
     may_end_early = session is not None and session.mode == "lab" and session.aim is None
-    told = Proposal(
+    proposal = Proposal(
         configuration=dict(configuration),
         origin=Origin(result["origin"]),
         reasons=result["reasons"],
@@ -52,40 +52,40 @@ def take(
     if result.get("snapshot"):
         kept = _keep_snapshot(unit, row, result)
         if session is not None:
-            _remember(unit, row, session, at, result["lesson"], kept)
-    if session is not None and told.origin == Origin.NOTHING:
-        _nothing(unit, row, at, told)
-    elif session is not None and row.kind == Kind.SEARCH and at.mode == "restart_in_window":
-        _in_parts(unit, row, session, at, configuration, told)
+            _remember(unit, row, session, context, result["lesson"], kept)
+    if session is not None and proposal.origin == Origin.NOTHING:
+        _nothing(unit, row, context, proposal)
+    elif session is not None and row.kind == Kind.SEARCH and context.mode == "restart_in_window":
+        _in_parts(unit, row, session, context, configuration, proposal)
     else:
-        _proposed(unit, row, at, configuration, told)
+        _proposed(unit, row, context, configuration, proposal)
 
 
-def _leaned(unit: UnitOfWork, row: Recommendation, told: Document | None) -> Document | None:
+def _leaned(unit: UnitOfWork, row: Recommendation, answer: Document | None) -> Document | None:
     """With the workloads' ids in place of their places in the request."""
-    if told is None:
+    if answer is None:
         return None
     ids = unit.requests.get(row.id).payload["workloads"]
-    on = [{"workload": ids[each["place"]], "weight": each["weight"]} for each in told["on"]]
-    return {**told, "on": sorted(on, key=lambda each: -each["weight"])}
+    on = [{"workload": ids[each["place"]], "weight": each["weight"]} for each in answer["on"]]
+    return {**answer, "on": sorted(on, key=lambda each: -each["weight"])}
 
 
 def _proposed(
-    unit: UnitOfWork, row: Recommendation, at: ServerContext, configuration: Configuration, told: Proposal
+    unit: UnitOfWork, row: Recommendation, context: ServerContext, configuration: Configuration, proposal: Proposal
 ) -> None:
-    unit.recommendations.step(row, State.PROPOSED, SERVICE, **_answered(row, at, configuration, told))
+    unit.recommendations.step(row, State.PROPOSED, SERVICE, **_answered(row, context, configuration, proposal))
 
 
-def _nothing(unit: UnitOfWork, row: Recommendation, at: ServerContext, told: Proposal) -> None:
+def _nothing(unit: UnitOfWork, row: Recommendation, context: ServerContext, proposal: Proposal) -> None:
     """Nobody is asked for approval."""
-    answered = _answered(row, at, at.active.restrict(at.space.names), told)
+    answered = _answered(row, context, context.active.restrict(context.space.names), proposal)
     unit.recommendations.step(row, State.UNNEEDED, SERVICE, **answered)
 
 
-def _answered(row: Recommendation, at: ServerContext, configuration: Configuration, told: Proposal) -> Parts:
+def _answered(row: Recommendation, context: ServerContext, configuration: Configuration, proposal: Proposal) -> Parts:
     return {
-        "request": change_set.asked_now(at, configuration, row.request),
-        "proposal": change_set.proposed(at, configuration, told),
+        "request": change_set.asked_now(context, configuration, row.request),
+        "proposal": change_set.proposed(context, configuration, proposal),
     }
 
 
@@ -93,27 +93,27 @@ def _in_parts(
     unit: UnitOfWork,
     row: Recommendation,
     session: Session,
-    at: ServerContext,
+    context: ServerContext,
     configuration: Configuration,
-    told: Proposal,
+    whole: Proposal,
 ) -> None:
     """What needs a restart is one proposal by itself, for the maintenance window; the rest needs not wait for it."""
-    changes = at.live.changes(configuration)
+    changes = context.live.changes(configuration)
     restart = {c.name: c.after for c in changes if c.applies == "restart"}
     if not restart:
-        return _proposed(unit, row, at, configuration, told)
+        return _proposed(unit, row, context, configuration, whole)
     rest = configuration.replace({c.name: c.before for c in changes if c.name in restart})
     waiting = settling.for_window(unit.recommendations.of_kind(session.id, (Kind.MAINTENANCE,)))
-    gathered = _gathered(at, waiting, restart)
+    gathered = _gathered(context, waiting, restart)
     known = next((r for r in waiting if r.configuration == gathered), None)
-    parts = _told_apart(told, restart)
-    if rest != at.active.restrict(rest):
-        _proposed(unit, row, at, rest, parts[0])
-        return None if known is not None else _gather(unit, at, session, row.id, waiting, gathered, parts[1])
+    parts = _told_apart(whole, restart)
+    if rest != context.active.restrict(rest):
+        _proposed(unit, row, context, rest, parts[0])
+        return None if known is not None else _gather(unit, context, session, row.id, waiting, gathered, parts[1])
     if known is not None:
-        return _nothing(unit, row, at, told)
+        return _nothing(unit, row, context, whole)
     for_window = Configuration(gathered)
-    answered = _answered(row, at, for_window, parts[1])
+    answered = _answered(row, context, for_window, parts[1])
     answered |= {"kind": Kind.MAINTENANCE, "trial": None, "request": replace(answered["request"], key=row.id)}
     unit.recommendations.step(row, State.PROPOSED, SERVICE, **answered)
     return _end(unit, waiting, row.id)
@@ -121,7 +121,7 @@ def _in_parts(
 
 def _gather(
     unit: UnitOfWork,
-    at: ServerContext,
+    context: ServerContext,
     session: Session,
     parent_id: str,
     waiting: list[Recommendation],
@@ -130,7 +130,7 @@ def _gather(
 ) -> None:
     made = propose(
         unit,
-        at,
+        context,
         Configuration(gathered),
         kind=Kind.MAINTENANCE,
         origin=told.origin,
@@ -151,33 +151,33 @@ def _end(unit: UnitOfWork, waiting: list[Recommendation], into: str) -> None:
             unit.recommendations.step(row, State.EXPIRED, SERVICE, failure=failure)
 
 
-def _gathered(at: ServerContext, waiting: list[Recommendation], restart: Mapping[str, Any]) -> Document:
+def _gathered(context: ServerContext, waiting: list[Recommendation], restart: Mapping[str, Any]) -> Document:
     """With what earlier proposals want besides, and is not active yet."""
     earlier = {c["setting"]: c["after"] for r in waiting if r.state == State.PROPOSED for c in r.changes}
     wanted = {**earlier, **restart}
-    return {n: v for n, v in wanted.items() if n in at.active and at.active[n] != v}
+    return {n: v for n, v in wanted.items() if n in context.active and context.active[n] != v}
 
 
-def _told_apart(told: Proposal, restart: Mapping[str, Any]) -> tuple[Proposal, Proposal]:
+def _told_apart(whole: Proposal, restart: Mapping[str, Any]) -> tuple[Proposal, Proposal]:
     """What is told of the rest, and of the restart part. What was predicted is of both together."""
-    rest = [r for r in told.reasons if r["setting"] not in restart]
-    part = [r for r in told.reasons if r["setting"] in restart]
-    leaned = told.leaned and {**told.leaned, "predictions": {}}
-    alone = replace(told, predictions={}, curve=[], shortened_from=None, leaned=leaned)
-    return replace(alone if part and rest else told, reasons=rest), replace(alone if rest else told, reasons=part)
+    rest = [r for r in whole.reasons if r["setting"] not in restart]
+    part = [r for r in whole.reasons if r["setting"] in restart]
+    leaned = whole.leaned and {**whole.leaned, "predictions": {}}
+    alone = replace(whole, predictions={}, curve=[], shortened_from=None, leaned=leaned)
+    return replace(alone if part and rest else whole, reasons=rest), replace(alone if rest else whole, reasons=part)
 
 
 def _remember(
-    unit: UnitOfWork, row: Recommendation, session: Session, at: ServerContext, lesson: Document, snapshot_id: str
+    unit: UnitOfWork, row: Recommendation, session: Session, context: ServerContext, lesson: Document, snapshot_id: str
 ) -> None:
     """What the session taught so far; at its end, as one with what an earlier session taught already."""
-    workload = lessons.of_session(unit, session, at.database, lesson, snapshot_id)
+    workload = lessons.of_session(unit, session, context.database, lesson, snapshot_id)
     if row.kind == Kind.HANDOVER:
-        lessons.merge(unit, workload, at.database.id)
+        lessons.merge(unit, workload, context.database.id)
 
 
 def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> str:
-    made = Snapshot(
+    snapshot = Snapshot(
         id=unit.new_id("snap"),
         database_id=recommendation.database_id,
         session_id=recommendation.session_id,
@@ -186,7 +186,7 @@ def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Map
         payload=result["snapshot"],
         created_at=unit.now,
     )
-    return unit.snapshots.add(made).id
+    return unit.snapshots.add(snapshot).id
 
 
 def leans_on(unit: UnitOfWork, row: Recommendation) -> Document | None:

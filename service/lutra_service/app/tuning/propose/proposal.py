@@ -21,7 +21,7 @@ from lutra_service.db.store import UnitOfWork
 
 def propose(
     unit: UnitOfWork,
-    at: ServerContext,
+    context: ServerContext,
     configuration: Configuration,
     *,
     kind: Kind,
@@ -33,25 +33,27 @@ def propose(
     by: str = SERVICE,
     declined: Declined | None = None,
 ) -> Recommendation:
-    """Store a recommendation that needs no computing, and that `by` asked for; with the state APPROVED also decided."""
+    """Store a recommendation that needs no computation, as requested by `by`; with the state APPROVED it is also
+    decided.
+    """
     id_ = unit.new_id("rec")
-    told = Proposal(
+    proposal = Proposal(
         configuration=dict(configuration),
         origin=origin,
-        predictions=serialize.predictions_to_dict(predict(unit, at, configuration)),
+        predictions=serialize.predictions_to_dict(predict(unit, context, configuration)),
         proposed_at=unit.now,
     )
     return unit.recommendations.add(
         Recommendation(
             id=id_,
-            database_id=at.database.id,
+            database_id=context.database.id,
             session_id=session.id if session else None,
             parent_id=parent_id,
             trial=trial,
             kind=kind,
             state=state,
-            request=change_set.asked_now(at, configuration, Request(id_, 0, __version__, {}, unit.now)),
-            proposal=change_set.proposed(at, configuration, told),
+            request=change_set.asked_now(context, configuration, Request(id_, 0, __version__, {}, unit.now)),
+            proposal=change_set.proposed(context, configuration, proposal),
             decision=Decision(unit.now, by) if state == State.APPROVED else None,
         ),
         by,

@@ -61,64 +61,73 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None, by: str =
     quota.verify_room(unit, database.id)
     own = unit.recommendations.outlined(session.id)
     trials_done = sum(trial_record.counts(r) for r in trial_record.since_rebase(session, own))
-    at = context_of(unit, database, session)
+    context = context_of(unit, database, session)
     if trials_done < session.max_trials and trial_record.exhausted(session, own) is None:
-        return _search(unit, at, session, own, by)
-    return _last(unit, at, session, own, by)
+        return _search(unit, context, session, own, by)
+    return _last(unit, context, session, own, by)
 
 
 def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
-    """Compute the recommendations that waited for windows, once there are enough."""
+    """Compute the recommendations that wait for windows, once there are enough."""
     for row in unit.recommendations.of_kind(session.id, (Kind.SEARCH,), (State.OBSERVING,)):
-        at = context_of(unit, database, session)
-        if observation_progress.missing(histories.measured(unit, at, session)) == 0:
+        context = context_of(unit, database, session)
+        if observation_progress.missing(histories.measured(unit, context, session)) == 0:
             own = [r for r in unit.recommendations.outlined(session.id) if r.id != row.id]
-            made, request = _question(unit, at, session, own, Kind.SEARCH)
+            made, request = _question(unit, context, session, own, Kind.SEARCH)
             asked = replace(made.request, created_at=row.request.created_at)
             unit.recommendations.step(row, State.COMPUTING, SERVICE, request=asked)
             unit.requests.add(replace(request, recommendation_id=row.id))
 
 
 def _search(
-    unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation], by: str
+    unit: UnitOfWork, context: ServerContext, session: Session, own: Sequence[Recommendation], by: str
 ) -> Recommendation:
-    """Outside a lab the settings of now have to be known first: else it observes, and proposes afterwards."""
-    if session.mode == "lab" or observation_progress.missing(histories.measured(unit, at, session)) == 0:
-        return _compute(unit, at, session, own, Kind.SEARCH, by)
-    made, _ = _question(unit, at, session, own, Kind.SEARCH)
+    """Outside a lab, the current settings have to be observed first; a proposal follows."""
+    if session.mode == "lab" or observation_progress.missing(histories.measured(unit, context, session)) == 0:
+        return _compute(unit, context, session, own, Kind.SEARCH, by)
+    made, _ = _question(unit, context, session, own, Kind.SEARCH)
     observing = replace(made, state=State.OBSERVING, request=replace(made.request, key=made.id))
     return unit.recommendations.add(observing, by)
 
 
 def _last(
-    unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation], by: str
+    unit: UnitOfWork, context: ServerContext, session: Session, own: Sequence[Recommendation], by: str
 ) -> Recommendation:
     """After its trials a session in a lab verifies, one reading at a time, before it hands over."""
-    if at.mode != "lab" or not session.verification_rounds:
-        return _compute(unit, at, session, own, Kind.HANDOVER, by)
+    if context.mode != "lab" or not session.verification_rounds:
+        return _compute(unit, context, session, own, Kind.HANDOVER, by)
     found = verification.of_session(unit, session, own)
     if found is None:
-        return _compute(unit, at, session, own, Kind.VERIFICATION, by)
+        return _compute(unit, context, session, own, Kind.VERIFICATION, by)
     turn = found.contest.turn()
     if turn is None:
-        return _compute(unit, at, session, own, Kind.HANDOVER, by, found)
-    return _measure(unit, at, found, turn, by)
+        return _compute(unit, context, session, own, Kind.HANDOVER, by, found)
+    return _measure(unit, context, found, turn, by)
 
 
-def _measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: FinalistName, by: str) -> Recommendation:
+def _measure(
+    unit: UnitOfWork, context: ServerContext, verification: Verification, name: FinalistName, by: str
+) -> Recommendation:
     """Propose to measure this finalist once more. What may move no longer stays where it is."""
-    session, origin = found.session, Origin(ORIGINS[name])
-    wanted = found.contest.by_name[name].configuration
-    known = [session.baseline or {}, found.named.request.before]
-    configuration = admitted(unit, at, {n: v for n, v in wanted.items() if n in at.space}, known)
+    session, origin = verification.session, Origin(ORIGINS[name])
+    wanted = verification.contest.by_name[name].configuration
+    known = [session.baseline or {}, verification.named.request.before]
+    configuration = admitted(unit, context, {n: v for n, v in wanted.items() if n in context.space}, known)
     return propose(
-        unit, at, configuration, kind=Kind.VERIFICATION, origin=origin, session=session, parent_id=found.named.id, by=by
+        unit,
+        context,
+        configuration,
+        kind=Kind.VERIFICATION,
+        origin=origin,
+        session=session,
+        parent_id=verification.named.id,
+        by=by,
     )
 
 
 def _compute(
     unit: UnitOfWork,
-    at: ServerContext,
+    context: ServerContext,
     session: Session,
     own: Sequence[Recommendation],
     kind: Kind,
@@ -129,7 +138,7 @@ def _compute(
 
     A verification begins with what would be handed over without one: the model's best.
     """
-    recommendation, request = _question(unit, at, session, own, kind, verified)
+    recommendation, request = _question(unit, context, session, own, kind, verified)
     unit.recommendations.add(recommendation, by)
     unit.requests.add(request)
     return recommendation
@@ -137,7 +146,7 @@ def _compute(
 
 def _question(
     unit: UnitOfWork,
-    at: ServerContext,
+    context: ServerContext,
     session: Session,
     own: Sequence[Recommendation],
     kind: Kind,
@@ -147,18 +156,18 @@ def _question(
 
     A handover that came to nothing is asked for again over the same history: what came before is part of the key.
     """
-    seen, served = histories.history(unit, at, session), serving(unit)
+    seen, served = histories.history(unit, context, session), serving(unit)
     task = "recommend" if kind == Kind.SEARCH else "handover"
     number, handovers, verifications = (sum(r.kind == k for r in own) + 1 for k in COMPUTED)
     entropy = [session.seed, number if kind == Kind.SEARCH else HANDOVER_ENTROPY]
-    payload = _payload(unit, at, session, seen, entropy, served)
+    payload = _payload(unit, context, session, seen, entropy, served)
     if verified is not None:
         payload["verification"] = {**contest_to_dict(verified.contest), "named": _told_of(verified.named)}
     asked = [session.id, task, entropy, number, handovers, verifications, seen.key]
-    asked += [at.server.settings_hash, __version__, served.fingerprint, session.max_changes]
+    asked += [context.server.settings_hash, __version__, served.fingerprint, session.max_changes]
     recommendation = Recommendation(
         id=unit.new_id("rec"),
-        database_id=at.database.id,
+        database_id=context.database.id,
         session_id=session.id,
         trial=number if kind == Kind.SEARCH else None,
         kind=kind,
@@ -167,7 +176,7 @@ def _question(
             key=fingerprint(asked),
             seed=session.seed,
             package_version=__version__,
-            before=dict(at.active.restrict(seen.space.names)),
+            before=dict(context.active.restrict(seen.space.names)),
             created_at=unit.now,
             model_version=served.version.id,
         ),
@@ -182,25 +191,30 @@ def _told_of(named: Recommendation) -> Document:
 
 
 def _payload(
-    unit: UnitOfWork, at: ServerContext, session: Session, seen: History, entropy: Sequence[int], served: Serving
+    unit: UnitOfWork,
+    context: ServerContext,
+    session: Session,
+    history: History,
+    entropy: Sequence[int],
+    served: Serving,
 ) -> Document:
     return {
-        "history": serial.history_to_dict(seen, at.server, at.policy),
+        "history": serial.history_to_dict(history, context.server, context.policy),
         "entropy": list(entropy),
-        "baseline": dict(at.active.replace(session.baseline or {}).restrict(seen.space.names)),
-        "safe": at.mode != "lab",
+        "baseline": dict(context.active.replace(session.baseline or {}).restrict(history.space.names)),
+        "safe": context.mode != "lab",
         "max_changes": session.max_changes,
-        "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),
-        **_past(unit, at, session, seen, served),
+        "exploration": None if context.mode == "lab" else _left_to_explore(unit, session),
+        **_past(unit, context, session, history, served),
         **asked_of(served),
     }
 
 
-def _past(unit: UnitOfWork, at: ServerContext, session: Session, seen: History, served: Serving) -> Document:
+def _past(unit: UnitOfWork, context: ServerContext, session: Session, history: History, served: Serving) -> Document:
     """The ids of the workloads that it may lean on and of their models, the likeliest first: what is chosen stays
     chosen. None if the past harms the session."""
     harmed = benefit.harms(unit, session)
-    rows = [] if harmed else choose.likeliest(unit, at.database, session.id, seen, served.options)
+    rows = [] if harmed else choose.likeliest(unit, context.database, session.id, history, served.options)
     return {"workloads": [row.id for row in rows], "past": [str(row.snapshot_id) for row in rows]}
 
 
@@ -215,6 +229,6 @@ def manual(
     unit: UnitOfWork, database: Database, settings: Mapping[str, Any], session: Session | None, by: str
 ) -> Recommendation:
     """An operator's own settings merged with the current ones: the same checks, and a prediction if there is one."""
-    at = context_of(unit, database, session)
-    configuration = admitted(unit, at, at.parse(settings))
-    return propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session, by=by)
+    context = context_of(unit, database, session)
+    configuration = admitted(unit, context, context.parse(settings))
+    return propose(unit, context, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session, by=by)

@@ -36,10 +36,10 @@ LOOKED_AT = 16
 """The number of a database's newest snapshots that are kept if the load keeps changing."""
 
 
-def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
+def predict(unit: UnitOfWork, context: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
     """From the newest snapshot at the current load; empty if there is none, or if it knows none of the changes."""
-    newest = newest_of_this_load(unit, at)
-    return {} if newest is None else of_changes(snapshot(newest, unit), at.active, configuration, LEVEL)
+    newest = newest_of_this_load(unit, context)
+    return {} if newest is None else of_changes(snapshot(newest, unit), context.active, configuration, LEVEL)
 
 
 def of_changes(
@@ -60,26 +60,26 @@ def of_changes(
 
 
 def record(unit: UnitOfWork, database_id: str) -> dict[str, Document]:
-    """By metric: of `n` predicted readings that were then measured, how many the interval held."""
-    told: dict[str, Document] = {}
+    """By metric: the number of predicted readings that were measured (`n`), and how many the interval contained."""
+    accuracy: dict[str, Document] = {}
     for recommendation in unit.recommendations.measured(database_id):
         measured = recommendation.measured or {}
         for metric, p in _predicted(recommendation).items():
             if metric in measured:
-                line = told.setdefault(metric, {"n": 0, "held": 0, "level": p["level"]})
+                line = accuracy.setdefault(metric, {"n": 0, "held": 0, "level": p["level"]})
                 line["n"] += 1
                 line["held"] += p["low"] <= measured[metric] <= p["high"]
-    return told
+    return accuracy
 
 
 def _predicted(recommendation: Recommendation) -> Document:
     return {} if recommendation.proposal is None else recommendation.proposal.predictions
 
 
-def newest_of_this_load(unit: UnitOfWork, at: ServerContext) -> str | None:
+def newest_of_this_load(unit: UnitOfWork, context: ServerContext) -> str | None:
     """The id of the newest snapshot whose readings were taken under the last reported load."""
-    load = at.database.context or {}
-    latest = unit.snapshots.newest_ids(at.database.id, LOOKED_AT)
+    load = context.database.context or {}
+    latest = unit.snapshots.newest_ids(context.database.id, LOOKED_AT)
     return next((id_ for id_ in latest if same_context(load, snapshot(id_, unit).context)), None)
 
 
@@ -147,7 +147,7 @@ class WhatIf:
 
 def what_if(
     unit: UnitOfWork,
-    at: ServerContext,
+    context: ServerContext,
     settings: Mapping[str, Any],
     level: float = LEVEL,
     rate: float | None = None,
@@ -159,30 +159,30 @@ def what_if(
     before the first fit at the current load, InvalidConfiguration for an invalid value, and InvalidRequest for a rate
     outside the model.
     """
-    newest = newest_of_this_load(unit, at)
+    newest = newest_of_this_load(unit, context)
     if newest is None:
-        load = ", ".join(f"{name} {value}" for name, value in (at.database.context or {}).items())
+        load = ", ".join(f"{name} {value}" for name, value in (context.database.context or {}).items())
         under = f" under this load ({load})" if load else ""
         raise NotEnoughObservations(
-            f"{at.database.id}: no model yet{under}: it is fitted after a session's third trial"
+            f"{context.database.id}: no model yet{under}: it is fitted after a session's third trial"
         )
     stored, model = unit.snapshots.get(newest), snapshot(newest, unit)
-    asked = at.parse(settings)
-    target = at.active.restrict(at.space.names).replace(asked)
-    changes = at.live.changes(target)
-    predictions, of_load = _for_load(model, of_changes(model, at.active, target, level), rate)
+    asked = context.parse(settings)
+    target = context.active.restrict(context.space.names).replace(asked)
+    changes = context.live.changes(target)
+    predictions, of_load = _for_load(model, of_changes(model, context.active, target, level), rate)
     return WhatIf(
         configuration=target,
         predictions=predictions,
-        not_known=[_not_known(at, name, target[name]) for name in model.unseen(c.name for c in changes)],
-        changes=[serialize.change_to_dict(c) for c in at.live.steps(changes)],
-        memory=change_set.memory_sum(at, target),
-        refusal=_refusal(unit, at, asked),
-        warnings=change_set.warnings(at, target, changes),
+        not_known=[_not_known(context, name, target[name]) for name in model.unseen(c.name for c in changes)],
+        changes=[serialize.change_to_dict(c) for c in context.live.steps(changes)],
+        memory=change_set.memory_sum(context, target),
+        refusal=_refusal(unit, context, asked),
+        warnings=change_set.warnings(context, target, changes),
         observations=stored.observations,
         session_id=stored.session_id,
         fitted_at=stored.created_at,
-        record=record(unit, at.database.id),
+        record=record(unit, context.database.id),
         load=of_load,
     )
 
@@ -206,16 +206,16 @@ def _for_load(
         raise InvalidRequest(f"rate: {error}; other loads cannot be predicted") from error
 
 
-def _refusal(unit: UnitOfWork, at: ServerContext, asked: Mapping[str, Value]) -> Document | None:
+def _refusal(unit: UnitOfWork, context: ServerContext, asked: Mapping[str, Value]) -> Document | None:
     """Why a recommendation of these settings would be refused, by the very rules that it would meet."""
     try:
-        admitted(unit, at, asked)
+        admitted(unit, context, asked)
     except InvalidConfiguration as error:
         return {"code": error.code, "message": str(error)}
     return None
 
 
-def _not_known(at: ServerContext, name: str, after: Value) -> NotKnown:
-    row, reported = at.live.row(name), at.server.settings[name]
-    more, now = (at.live.memory(at.policy, changed).total_bytes for changed in ({name: after}, {}))
-    return NotKnown(name, at.active[name], after, row.meaning, row.manual, row.risk, reported.applies, more - now)
+def _not_known(context: ServerContext, name: str, after: Value) -> NotKnown:
+    row, reported = context.live.row(name), context.server.settings[name]
+    more, now = (context.live.memory(context.policy, changed).total_bytes for changed in ({name: after}, {}))
+    return NotKnown(name, context.active[name], after, row.meaning, row.manual, row.risk, reported.applies, more - now)

@@ -64,17 +64,17 @@ def _covariates(unit: UnitOfWork, session: Session) -> dict[Knob, Value]:
     return {k: learned["current"][k.name] for k in knobs if k.applies == "fixed"}
 
 
-def _evidence(unit: UnitOfWork, at: ServerContext, session: Session) -> Evidence:
+def _evidence(unit: UnitOfWork, context: ServerContext, session: Session) -> Evidence:
     """With what changes did at comparable load."""
-    found = evidence_of(unit, at, session.baseline)
-    unread = observation_progress.unread(unit, session, measured(unit, at, session))
-    return replace(found, compared=verdicts.compared(unit, at.database, session), unread=unread)
+    found = evidence_of(unit, context, session.baseline)
+    unread = observation_progress.unread(unit, session, measured(unit, context, session))
+    return replace(found, compared=verdicts.compared(unit, context.database, session), unread=unread)
 
 
-def measured(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
+def measured(unit: UnitOfWork, context: ServerContext, session: Session) -> History:
     """The observations of `session`, over the space of a search without evidence: no symptom is computed for it."""
-    seen = _with_aims(session, observations(unit, session, at.space))
-    return History(at.space, session.judged, observations=seen, current=at.active)
+    seen = _with_aims(session, observations(unit, session, context.space))
+    return History(context.space, session.judged, observations=seen, current=context.active)
 
 
 def _turned_down(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
@@ -112,20 +112,20 @@ def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, 
 
 
 def _starts(
-    unit: UnitOfWork, at: ServerContext, active: Configuration, session: Session, seen: list[Observation]
+    unit: UnitOfWork, context: ServerContext, active: Configuration, session: Session, seen: list[Observation]
 ) -> list[Configuration]:
     """The rule-based configuration over the active one, as it was measured once it was; none where it failed or
     somebody turned it down.
     """
-    rule_based = active.replace(at.live.rule_based(at.policy, at.known))
+    rule_based = active.replace(context.live.rule_based(context.policy, context.known))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
         asked = Configuration(row.configuration)
         if row.origin == Origin.RULE_BASED and trial_record.counts(row):
             if row.state not in (State.APPLIED, State.CONFIRMED):
                 return []
-            made = Configuration({**asked, **(row.outcome.active if row.outcome else {})})
-            return [o.configuration for o in seen if o.completed and not made.changes_to(o.configuration)][:1]
-        same = asked == rule_based.restrict(at.space.names)
+            configuration = Configuration({**asked, **(row.outcome.active if row.outcome else {})})
+            return [o.configuration for o in seen if o.completed and not configuration.changes_to(o.configuration)][:1]
+        same = asked == rule_based.restrict(context.space.names)
         if same and row.state == State.REJECTED and row.decided_by is not None:
             return []
     return [rule_based]

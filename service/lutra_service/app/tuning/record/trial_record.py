@@ -1,4 +1,4 @@
-"""The record of past recommendations: those that ended, and those that counted."""
+"""The record of past recommendations: the ended ones, and the ones that count."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_trial(recommendation: Recommendation) -> bool:
 
 
 def counts(recommendation: Recommendation) -> bool:
-    """Whether it is one of its session's trials that are done: measured, or tried and failed."""
+    """Whether it is a finished trial of its session: measured, or tried and failed."""
     if not is_trial(recommendation) or recommendation.decision is None:
         return False
     if recommendation.state == State.REFUSED:
@@ -81,15 +81,15 @@ def is_baseline(session: Session, configuration: Mapping[str, Any]) -> bool:
 
 
 def with_aim(
-    session: Session, rows: Sequence[Recommendation], one: Recommendation, metrics: dict[str, float]
+    session: Session, rows: Sequence[Recommendation], recommendation: Recommendation, metrics: dict[str, float]
 ) -> dict[str, float]:
-    """The readings under `one` with the aim over the session's loads, if it has several.
+    """The readings under `recommendation` with the aim over the session's loads, if it has several.
 
     The references are those of the session's previous `rows`.
     """
     if session.aim is None:
         return metrics
-    earlier = [r for r in since_rebase(session, rows) if r.measured is not None and r.id != one.id]
+    earlier = [r for r in since_rebase(session, rows) if r.measured is not None and r.id != recommendation.id]
     readings = [*(numbers(r) for r in earlier), metrics]
-    of_baseline = [is_baseline(session, r.configuration) for r in (*earlier, one)]
+    of_baseline = [is_baseline(session, r.configuration) for r in (*earlier, recommendation)]
     return session.aim.completed(readings, of_baseline)[-1]

@@ -1,4 +1,6 @@
-"""The verification at the end of a lab session, read from its rows: finalists, their readings, and who is next."""
+"""The verification at the end of a lab session, read from its rows: the finalists, their readings, and the next one to
+measure.
+"""
 
 from __future__ import annotations
 
@@ -80,8 +82,8 @@ class Verification:
 
 
 def of_session(unit: UnitOfWork, session: Session, rows: Sequence[Recommendation]) -> Verification | None:
-    """The verification from the session's recommendations, if one has named the best. `rows` may lack data that are
-    only shown.
+    """The verification from the session's recommendations, if one of them names the best configuration. `rows` may lack
+    data that are only for display.
     """
     own = trial_record.since_rebase(session, rows)
     verified = [r for r in own if r.kind == Kind.VERIFICATION and r.proposal is not None]
@@ -101,7 +103,7 @@ def _is_reading(row: Recommendation, metric: str) -> bool:
 def _failure(row: Recommendation, metric: str) -> str | None:
     """Why there is no reading, where that is the configuration's doing and not the moment's."""
     if row.state == State.REJECTED and row.failure is not None and row.failure.code is DecisionCode.REJECTED:
-        return "an operator turned it down"
+        return "an operator declined it"
     if row.state == State.REFUSED:
         return row.error if trial_record.is_of_the_configuration(row) else None
     if row.state in (State.FAILED, State.REVERTED):

@@ -1,4 +1,6 @@
-"""Changes that the service undoes by itself: withdrawn while their agent made them, or forgotten by their agent."""
+"""Changes that the service undoes by itself: withdrawn while their agent applied them, or unknown to an agent that lost
+its state.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def undo_withdrawn(unit: UnitOfWork, reported: Reported) -> None:
-    """One at a time, and each once: a refused undo is left to the operator."""
+    """Undo one change at a time, and each only once: a refused undo is left to the operator."""
     database = reported.database
     for row in unit.recommendations.withdrawn(database.id):
         if not row.is_active or row.kind == Kind.ROLLBACK:
@@ -41,8 +43,8 @@ def _withdrawn_by(row: Recommendation) -> str | None:
     return None if row.delivery is None else row.delivery.withdrawn_by
 
 
-def undo_forgotten(unit: UnitOfWork, seen: SettingsSeen) -> None:
-    row = outcomes.forgotten(unit, seen.database, seen.report)
+def undo_forgotten(unit: UnitOfWork, settings_seen: SettingsSeen) -> None:
+    row = outcomes.forgotten(unit, settings_seen.database, settings_seen.report)
     if row is not None:
         _undo(unit, row, SERVICE, outcomes.LOST)
 

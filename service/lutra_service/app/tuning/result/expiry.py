@@ -21,7 +21,7 @@ MEASUREMENT_LATE = timedelta(hours=2)
 
 
 def sweep(store: Store) -> None:
-    """End what is overdue, each in a transaction of its own."""
+    """End overdue steps, each in its own transaction."""
     for id_ in store.read(overdue):
         try:
             store.write(partial(end_overdue, id_=id_))

@@ -20,11 +20,11 @@ from lutra_service.db.schema.records import Database, Session, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 WINDOWS_PER_TRIAL = 3
-"""Outside a lab: this many windows after the first, which is warm-up, make the measurement."""
+"""The number of windows of a measurement outside a lab, after the first one, which is warm-up."""
 
 
 def being_watched(unit: UnitOfWork, database: Database, start: datetime) -> Recommendation | None:
-    """Outside a lab: the applied recommendation that a window beginning at `start` measures."""
+    """The applied recommendation that a window beginning at `start` measures, outside a lab."""
     for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
         session = unit.sessions.of(applied)
         lab = effective_mode(database, session) == "lab"
@@ -34,7 +34,7 @@ def being_watched(unit: UnitOfWork, database: Database, start: datetime) -> Reco
 
 
 def record_measurement(unit: UnitOfWork, fact: Measured) -> None:
-    """In a lab one window is the measurement; elsewhere the mean of some, the first left out."""
+    """In a lab the measurement is one window; elsewhere it is the mean of several, without the first."""
     id_, report = fact.recommendation_id, fact.report
     recommendation = unit.recommendations.get(id_)
     if recommendation.state not in (State.APPLIED, State.REVERTED, State.FAILED, State.REFUSED):

@@ -1,4 +1,4 @@
-"""The outcome of a recommendation on its server: its agent's report, and the settings found there."""
+"""The outcome of a recommendation on its server: its agent's report, and the active settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REPLACED = Failure(DecisionCode.SERVER_REPLACED, "another server took over befor
 
 
 def record_outcome(unit: UnitOfWork, fact: OutcomeTold) -> None:
-    """The outcome that an agent reports. A change that it made active is active, whatever was decided meanwhile.
+    """The outcome that an agent reports. A change that the agent applied is active, whatever was decided meanwhile.
 
     An outcome for another database's directive, or for one that no agent was given, is ignored.
     """
@@ -73,26 +73,26 @@ def _late(unit: UnitOfWork, fact: OutcomeTold, ended: Recommendation) -> None:
 def _first(unit: UnitOfWork, fact: OutcomeTold, approved: Recommendation) -> None:
     outcome = fact.outcome
     if outcome.state in ("refused", "failed"):
-        failure, told = _failure(outcome), _delivered(approved, ChangeOutcome.told(outcome))
+        failure, delivery = _failure(outcome), _delivered(approved, ChangeOutcome.told(outcome))
         to, by = State(outcome.state), audit.agent(fact.agent)
-        unit.recommendations.step(approved, to, by, failure.text, failure=failure, delivery=told)
+        unit.recommendations.step(approved, to, by, failure.text, failure=failure, delivery=delivery)
     else:
         _applied(unit, fact, approved)
 
 
 def _applied(unit: UnitOfWork, fact: OutcomeTold, row: Recommendation) -> None:
     outcome, holder = fact.outcome, Holder(fact.agent, fact.epoch)
-    told = ChangeOutcome.told(outcome).on(holder.epoch, fact.database.identity)
+    change = ChangeOutcome.told(outcome).on(holder.epoch, fact.database.identity)
     by, applied_at = audit.agent(holder.agent), min(outcome.at, unit.now)  # it may have waited in the agent's spool
-    delivery = _delivered(row, told, applied_at)
+    delivery = _delivered(row, change, applied_at)
     unit.recommendations.step(row, State.APPLIED, by, outcome.message, delivery=delivery)
     _after_applied(unit, row.id, outcome, holder)
 
 
 def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
     """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
-    told = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
-    unit.recommendations.change(recommendation.id, delivery=_delivered(recommendation, told))
+    change = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
+    unit.recommendations.change(recommendation.id, delivery=_delivered(recommendation, change))
     if recommendation.state != State.APPLIED:
         return
     if recommendation.kind == Kind.ROLLBACK:
@@ -103,10 +103,10 @@ def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcom
 
 def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
-    told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
+    change = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
     failure, by = _failure(outcome), _who_undid(outcome, holder, events)
     said = f"a guard undid {recommendation.id}: {failure.text}"
-    delivery = _delivered(recommendation, told)
+    delivery = _delivered(recommendation, change)
     unit.recommendations.step(
         recommendation, State.REVERTED, by, failure.text, told=said, failure=failure, delivery=delivery
     )
@@ -157,18 +157,17 @@ def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recomme
 
 
 def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
-    """The change that would stay unconfirmed forever, because its agent continues without its state. Reported once, and
-    marked.
+    """The change that would stay unconfirmed forever because its agent lost its state. It is reported and marked once.
 
     If another server reports, the change has failed with the server on which it was made.
     """
     for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
-        told = applied.outcome
-        if told is None or not told.is_provisional or told.epoch in (None, report.epoch):
+        outcome = applied.outcome
+        if outcome is None or not outcome.is_provisional or outcome.epoch in (None, report.epoch):
             continue
         if applied.is_withdrawn or _is_told(applied) or report.status.provisional == applied.id:
             continue
-        server, now = told.server, database.identity
+        server, now = outcome.server, database.identity
         if server is not None and now is not None and not server.differences(now):
             unit.recommendations.change(applied.id, failure=LOST)
             return applied
@@ -176,19 +175,19 @@ def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommend
     return None
 
 
-def notice_active(unit: UnitOfWork, seen: SettingsSeen) -> None:
-    """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
+def notice_active(unit: UnitOfWork, settings_seen: SettingsSeen) -> None:
+    """In mode observe, an operator applies an approved recommendation by hand: it then counts as applied.
 
     Only its own settings count: the server may derive other settings from these (one buffer from the size of another).
     """
-    database, configuration = seen.database, seen.configuration
+    database, configuration = settings_seen.database, settings_seen.configuration
     for approved in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         session = unit.sessions.of(approved)
         wanted = {c["setting"]: c["after"] for c in approved.changes}
         if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
             continue
-        told = _delivered(approved, ChangeOutcome.found_applied("applied by hand", unit.now), unit.now)
-        unit.recommendations.step(approved, State.APPLIED, audit.BY_HAND, delivery=told)
+        delivery = _delivered(approved, ChangeOutcome.found_applied("applied by hand", unit.now), unit.now)
+        unit.recommendations.step(approved, State.APPLIED, audit.BY_HAND, delivery=delivery)
         if approved.kind == Kind.ROLLBACK:
             _rolled_back(unit, unit.recommendations.get(approved.id))
 
@@ -211,7 +210,7 @@ def _failure(outcome: Outcome) -> Failure:
     """Why its agent did not carry it out, or took it back. What did not start is told the same by its measurement."""
     if outcome.code is not None:
         return Failure(outcome.code, "" if outcome.code is ApplyCode.DID_NOT_START else outcome.message, Party.AGENT)
-    told = outcome.message or outcome.state
+    message = outcome.message or outcome.state
     if outcome.state == "reverted":
-        return Failure(DecisionCode.ROLLED_BACK, told, Party.OPERATOR)
-    return Failure(DecisionCode.UNKNOWN, told, Party.AGENT)
+        return Failure(DecisionCode.ROLLED_BACK, message, Party.OPERATOR)
+    return Failure(DecisionCode.UNKNOWN, message, Party.AGENT)

@@ -1,4 +1,4 @@
-"""Leads a session from one trial to the next, until the best is handed over."""
+"""Advances a session from trial to trial, until it hands over the best configuration."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def advance(unit: UnitOfWork, step: NextStep) -> None:
     ended = _handed_over(handovers)
     if ended is not None:
         failed = trial_record.failure(ended)
-        told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
+        result = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
         under = loads_sentence(unit, ended) if failed is None else None
         if ended.state == State.CONFIRMED:  # it is active: what was asked for in its place is not needed
             why = f"{ended.id} is the session's final configuration"
             withdraw_open(unit, session, SERVICE, Failure(DecisionCode.WITHDRAWN, why, Party.SERVICE))
         values = {"ended_at": unit.now, "measured_under": under}
-        unit.sessions.step(session, SessionState.COMPLETED, SERVICE, told, **values)
+        unit.sessions.step(session, SessionState.COMPLETED, SERVICE, result, **values)
     elif session.approval == AUTOMATIC and session.baseline is not None:
         _next(unit, database, session)
     elif effective_mode(database, session) != "lab":
@@ -151,7 +151,7 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
 
 
 def withdraw_open(unit: UnitOfWork, session: Session, by: str, failure: Failure) -> None:
-    """End what is not yet applied."""
+    """End recommendations that are not yet applied."""
     for row in unit.recommendations.outlined(session.id):
         if row.state in withdrawal.OPEN:
             withdrawal.withdraw(unit, unit.recommendations.get(row.id), by, failure)
@@ -162,11 +162,11 @@ def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Se
     if session.baseline is not None:
         return session
     try:
-        at = context_of(unit, database, session)
+        context = context_of(unit, database, session)
     except NotEnoughObservations:
         return session
-    began = at.active.restrict(at.space.names) if session.mode == "lab" else at.active
-    baseline, server = dict(began), identity(at.server)
+    began = context.active.restrict(context.space.names) if session.mode == "lab" else context.active
+    baseline, server = dict(began), identity(context.server)
     unit.sessions.change(session.id, baseline=baseline, identity=server)
     return replace(session, baseline=baseline, identity=server)
 
@@ -181,8 +181,8 @@ def _verified(unit: UnitOfWork, session: Session) -> str:
     """What its verification found, where it had one, and what closed its space before its last trial."""
     rows = unit.recommendations.outlined(session.id)
     found, closed = verification.of_session(unit, session, rows), trial_record.exhausted(session, rows)
-    told = verdict(found.contest) if found is not None else None
-    return "; ".join(part for part in (told.sentence if told is not None else "", closed or "") if part)
+    result = verdict(found.contest) if found is not None else None
+    return "; ".join(part for part in (result.sentence if result is not None else "", closed or "") if part)
 
 
 def _fruitless(unit: UnitOfWork, session: Session) -> str | None:

@@ -14,10 +14,10 @@ from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 ALWAYS = frozenset(m.name for m in (P99, QPS, TPS))
-"""A database that has no window yet may be tuned for these: every load generator measures them."""
+"""The metrics for which a database without windows may be tuned: every load generator measures them."""
 
 SAY_SO = 3
-"""The number of windows with activity that show whether a metric is measured at all."""
+"""The number of active windows that show whether a metric is measured at all."""
 LATEST = 20
 
 

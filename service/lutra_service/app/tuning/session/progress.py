@@ -24,7 +24,7 @@ from lutra_service.db.schema.records import Event, Session
 from lutra_service.db.store import UnitOfWork
 
 SHORT = timedelta(seconds=10)
-"""A request that is no longer computed needs no message."""
+"""A request that is no longer being computed needs no message."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
 
 
 def _message(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
-    told = _told(unit, session, rows)
-    hindered = [line for line in _outages(unit, session) if line not in told]
-    return "\n".join(part for part in (*hindered, told) if part)
+    status = _told(unit, session, rows)
+    hindered = [line for line in _outages(unit, session) if line not in status]
+    return "\n".join(part for part in (*hindered, status) if part)
 
 
 def _outages(unit: UnitOfWork, session: Session) -> list[str]:
@@ -84,10 +84,10 @@ def _outages(unit: UnitOfWork, session: Session) -> list[str]:
 
 def _told(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
     if session.state == SessionState.SETTLED:
-        told = settling.sentence(session, rows)
+        status = settling.sentence(session, rows)
     else:
-        told = session.message or _present(unit, session, rows)
-    return " ".join(part for part in (told, verdicts.sentence_of(unit, session.database_id, session)) if part)
+        status = session.message or _present(unit, session, rows)
+    return " ".join(part for part in (status, verdicts.sentence_of(unit, session.database_id, session)) if part)
 
 
 def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
@@ -104,14 +104,17 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
         if quiet:
             return f"observing: {quiet}"
         try:
-            at = context_of(unit, unit.databases.get(session.database_id), session)
-            seen, elsewhere = histories.measured(unit, at, session), observation_progress.other_source(unit, session)
+            context = context_of(unit, unit.databases.get(session.database_id), session)
+            seen, elsewhere = (
+                histories.measured(unit, context, session),
+                observation_progress.other_source(unit, session),
+            )
             return observation_progress.sentence(seen, elsewhere)
         except LutraError as error:
             return f"{error.code}: {error}"
     waiting = ((r.id, directives.waits(unit, r)) for r in rows if r.state == State.APPROVED)
-    told = next((f"{id_} is approved and waits: {why}" for id_, why in waiting if why is not None), "")
-    return told or quiet or objectives.unserved(unit, session)
+    status = next((f"{id_} is approved and waits: {why}" for id_, why in waiting if why is not None), "")
+    return status or quiet or objectives.unserved(unit, session)
 
 
 def _computed(unit: UnitOfWork, late: Recommendation) -> str:

@@ -19,7 +19,7 @@ from lutra_service.db.store import UnitOfWork
 
 
 def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed: int, who: Principal) -> Session:
-    """Raises Conflict while the database has another open session, and Forbidden for what `who` may not ask for."""
+    """Raises Conflict while the database has another open session, and Forbidden if `who` may not open it."""
     database = unit.databases.lock(database_id)
     if database.retired_at is not None:
         raise DatabaseRetired(
@@ -70,8 +70,8 @@ def _check_agents_own(database: Database, asked: TuningSession) -> None:
 
 
 def steer(unit: UnitOfWork, id_: str, to: SessionState, by: str) -> Session:
-    """Pause, resume or stop. Stopping withdraws what is not yet applied; what its agent is just carrying out is rolled
-    back once it is applied. Raises IllegalTransition.
+    """Pause, resume or stop. Stopping withdraws recommendations that are not yet applied; a change in progress is
+    rolled back once it is applied. Raises IllegalTransition.
 
     After the server was replaced, resuming starts the session again on the new one. Raises Conflict while that one is
     not a primary.

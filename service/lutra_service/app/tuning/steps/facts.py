@@ -1,4 +1,4 @@
-"""Facts, each by itself and without an order: `app.consequences` defines their consequences and their order."""
+"""Facts, independent and in no order: `app.consequences` defines their consequences and their order."""
 
 from __future__ import annotations
 
@@ -90,6 +90,6 @@ class UndoBegun:
 
 @dataclass(frozen=True)
 class NextStep:
-    """There may be a next step for the database's session."""
+    """The database's session may have a next step."""
 
     database_id: str

@@ -13,7 +13,7 @@ from lutra_service.db.store import UnitOfWork
 
 
 def pause(unit: UnitOfWork, session: Session | None, why: str) -> None:
-    """Only if there is a session that runs or has settled."""
+    """Applies only to a session that is running or has settled."""
     if session is not None and session.state in (SessionState.RUNNING, SessionState.SETTLED):
         unit.sessions.step(session, SessionState.PAUSED, SERVICE, why)
 
@@ -25,7 +25,7 @@ def wake(unit: UnitOfWork, session: Session) -> Session:
 
 
 def say(unit: UnitOfWork, begun: UndoBegun) -> None:
-    """Allowed in an ended session as well."""
+    """Also allowed in an ended session."""
     if begun.session_id is not None:
         unit.sessions.change(begun.session_id, message=begun.message)
 

@@ -12,7 +12,7 @@ from lutra_service.app.workloads.imports.raw import Cell, RawRow
 
 Kind = Literal["setting", "metric", "context", "bound", "own"]
 TOLD_BY = frozenset({"database", "engine", "received_at", "windows"})
-"""Columns that every observation has, and hardly any other table."""
+"""Columns that every observation has, and that hardly any other table has."""
 FACTS = ("engine_version", "memory_bytes", "cores")
 """The database's columns in each observation; a window's own context takes precedence."""
 _STARTS: dict[str, Kind] = {"setting.": "setting", "metric.": "metric", "context.": "context", "bound.": "bound"}

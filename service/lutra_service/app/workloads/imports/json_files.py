@@ -53,8 +53,9 @@ def _extra(item: Mapping[str, Any]) -> dict[str, float]:
 def ottertune(folder: Path, known: Collection[str]) -> list[RawRow]:
     """Each `*knobs.json` with its `*summary.json`, `*metrics_before.json` and `*metrics_after.json`.
 
-    A dump holds every setting of the server: those that are `known` are taken. Of counters the difference a second is
-    `<view>.<counter>_per_s`, summed over tables and databases. Raises Broken. Format: OtterTune's controller, 2020.
+    A dump contains every setting of the server; only those in `known` are used. `<view>.<counter>_per_s` are the
+    differences of counters per second, summed over tables and databases. Raises Broken. Format: OtterTune's controller,
+    2020.
     """
     starts = [f.name.removesuffix(KNOBS) for f in folder.glob(f"*{KNOBS}")]
     if not starts:

@@ -60,7 +60,9 @@ class ColumnMapping(_Part):
 
 @dataclass
 class Columns:
-    """By title, what each column is. `ignored` says why it is not used. `is_export` where Lutra wrote them."""
+    """The meaning of each column, by title. `ignored` is the reason why one is not used. `is_export` if Lutra wrote the
+    file.
+    """
 
     settings: dict[str, SettingColumn] = field(default_factory=dict)
     metrics: dict[str, MetricColumn] = field(default_factory=dict)
@@ -97,7 +99,7 @@ def titles_of(rows: Sequence[RawRow]) -> dict[str, RawRow]:
 def columns(mapping: ColumnMapping, rows: Sequence[RawRow], live: LiveSettings, objective: str) -> Columns:
     """The meaning of each column: first from the mapping, then from the catalogue, then from patterns with `*`.
 
-    Raises Broken for columns that are nothing of these, all of them at once.
+    Raises Broken, with all other columns at once.
     """
     first, unknown, faults = titles_of(rows), list[str](), Faults()
     found = Columns(is_export=exported.is_export(first))
@@ -126,52 +128,52 @@ def told_by(mapping: ColumnMapping, rows: Sequence[RawRow], name: str) -> Cell |
     return None
 
 
-def _put(found: Columns, mapping: ColumnMapping, title: str, live: LiveSettings, objective: str) -> bool:
+def _put(columns: Columns, mapping: ColumnMapping, title: str, live: LiveSettings, objective: str) -> bool:
     """Whether somebody knows what it is."""
     if title in mapping.settings:
-        found.settings[title] = _setting(mapping.settings[title])
+        columns.settings[title] = _setting(mapping.settings[title])
     elif title in mapping.metrics:
-        found.metrics[title] = _metric(mapping.metrics[title])
+        columns.metrics[title] = _metric(mapping.metrics[title])
     elif title in mapping.context:
-        found.context[title] = mapping.context[title]
+        columns.context[title] = mapping.context[title]
     elif title in mapping.ignore:
-        found.ignored[title] = BY_MAPPING
+        columns.ignored[title] = BY_MAPPING
     elif title in mapping.failed:
-        found.ignored[title] = "says only what failed"
-    elif found.is_export and (told := exported.meaning(title)) is not None:
-        _put_exported(found, title, *told, live)
+        columns.ignored[title] = "says only what failed"
+    elif columns.is_export and (told := exported.meaning(title)) is not None:
+        _put_exported(columns, title, *told, live)
     elif title in live.rows:
-        found.settings[title] = SettingColumn(setting=title)
+        columns.settings[title] = SettingColumn(setting=title)
     elif title in (*PLAIN_METRICS, objective):
-        found.metrics[title] = MetricColumn(metric=title)
+        columns.metrics[title] = MetricColumn(metric=title)
     elif title in CIRCUMSTANCES:
-        found.context[title] = title
+        columns.context[title] = title
     elif (name := _fitting(mapping.metrics, title)) is not None:
-        found.metrics[title] = MetricColumn(metric=name)
+        columns.metrics[title] = MetricColumn(metric=name)
     elif (name := _fitting(mapping.settings, title)) is not None:
-        found.settings[title] = SettingColumn(setting=name)
+        columns.settings[title] = SettingColumn(setting=name)
     elif (name := _fitting(mapping.context, title)) is not None:
-        found.context[title] = name
+        columns.context[title] = name
     elif any(fnmatchcase(title, pattern) for pattern in mapping.ignore):
-        found.ignored[title] = BY_MAPPING
+        columns.ignored[title] = BY_MAPPING
     else:
         return False
     return True
 
 
-def _put_exported(found: Columns, title: str, kind: exported.Kind, name: str, live: LiveSettings) -> None:
+def _put_exported(columns: Columns, title: str, kind: exported.Kind, name: str, live: LiveSettings) -> None:
     if kind == "setting" and name not in live.rows:
-        found.ignored[title] = f"not in the catalogue of {live.server.engine} {live.server.version}"
+        columns.ignored[title] = f"not in the catalogue of {live.server.engine} {live.server.version}"
     elif kind == "setting":
-        found.settings[title] = SettingColumn(setting=name)
+        columns.settings[title] = SettingColumn(setting=name)
     elif kind == "metric":
-        found.metrics[title] = MetricColumn(metric=name)
+        columns.metrics[title] = MetricColumn(metric=name)
     elif kind == "context":
-        found.context[title] = name
+        columns.context[title] = name
     elif kind == "bound":
-        found.bounds[title] = name
+        columns.bounds[title] = name
     else:
-        found.ignored[title] = "describes the observation itself"
+        columns.ignored[title] = "describes the observation itself"
 
 
 def _fitting(named: Mapping[str, str | SettingColumn | MetricColumn], title: str) -> str | None:
@@ -184,12 +186,12 @@ def _fitting(named: Mapping[str, str | SettingColumn | MetricColumn], title: str
     return None
 
 
-def _check(first: Mapping[str, RawRow], row: RawRow, live: LiveSettings, found: Columns, objective: str) -> None:
+def _check(first: Mapping[str, RawRow], row: RawRow, live: LiveSettings, columns: Columns, objective: str) -> None:
     """Raises Broken for names that are none, and for two columns that are the same."""
     faults = Faults()
-    settings = {title: column.setting for title, column in found.settings.items()}
-    metrics = {title: column.metric for title, column in found.metrics.items()}
-    for what, named in {"setting": settings, "metric": metrics, "circumstance": found.context}.items():
+    settings = {title: column.setting for title, column in columns.settings.items()}
+    metrics = {title: column.metric for title, column in columns.metrics.items()}
+    for what, named in {"setting": settings, "metric": metrics, "circumstance": columns.context}.items():
         before: dict[str, str] = {}
         for title, name in named.items():
             with faults.kept():
@@ -223,7 +225,7 @@ def _metric(column: str | MetricColumn) -> MetricColumn:
 
 @dataclass(frozen=True)
 class Fates:
-    """The names of settings, circumstances and metrics, by what is made of them; `ignored` is the reason, by column."""
+    """The names of settings, circumstances and metrics, by their use; `ignored` is the reason, by column."""
 
     learned: tuple[str, ...]
     covariates: tuple[str, ...]

@@ -20,55 +20,55 @@ NOT_MEASURED = ("", "nan", "inf", "-inf", "none", "null")
 
 
 def observations(
-    rows: Sequence[RawRow], mapping: ColumnMapping, found: Columns, live: LiveSettings, objective: str
+    rows: Sequence[RawRow], mapping: ColumnMapping, columns: Columns, live: LiveSettings, objective: str
 ) -> list[Observation]:
     """Each row, parsed and trusted. A row without the objective is a failure; in a file that Lutra wrote, such a window
     is left out.
 
-    Fields of an export that not every row has are ignored from here on. Raises Broken for all faults at once.
+    Fields of an export that not every row has are ignored from here on. Raises Broken with all errors at once.
     """
-    if found.is_export:
-        _leave_out_what_some_lack(rows, found)
+    if columns.is_export:
+        _leave_out_what_some_lack(rows, columns)
     faults, made = Faults(), list[Observation]()
     for row in rows:
         with faults.kept():
-            _require_of(row, found, live.server.engine)
-        settings = _settings(row, found, live, faults)
+            _require_of(row, columns, live.server.engine)
+        settings = _settings(row, columns, live, faults)
         failed = row.failed or _failure(row, mapping)
-        metrics = {} if failed else _readings(row, {t: (c.metric, c.times) for t, c in found.metrics.items()}, faults)
-        bounds = {} if failed else _readings(row, {t: (name, 1.0) for t, name in found.bounds.items()}, faults)
-        context = _context(row, found, faults)
+        metrics = {} if failed else _readings(row, {t: (c.metric, c.times) for t, c in columns.metrics.items()}, faults)
+        bounds = {} if failed else _readings(row, {t: (name, 1.0) for t, name in columns.bounds.items()}, faults)
+        context = _context(row, columns, faults)
         if faults.count:
             continue
         if not failed and objective in {**metrics, **bounds}:
             made.append(Observation(settings, metrics, context=context, bounds=bounds))
-        elif failed or not found.is_export:
+        elif failed or not columns.is_export:
             made.append(Observation.failed(settings, failed or "not_measured", context=context))
     faults.settle()
     return made
 
 
-def _require_of(row: RawRow, found: Columns, engine: str) -> None:
+def _require_of(row: RawRow, columns: Columns, engine: str) -> None:
     """Raises Broken for an observation of another engine."""
-    cell = row.cells.get("engine") if found.is_export else None
+    cell = row.cells.get("engine") if columns.is_export else None
     if cell is not None and cell.text != engine:
         cell.place.refuse(
             f"this row is of {cell.text}, and the workload of {engine}: `lutra export --engine` writes one"
         )
 
 
-def _leave_out_what_some_lack(rows: Sequence[RawRow], found: Columns) -> None:
-    for kind in (found.settings, found.context):
+def _leave_out_what_some_lack(rows: Sequence[RawRow], columns: Columns) -> None:
+    for kind in (columns.settings, columns.context):
         for title in list(kind):
             lacking = sum(title not in row.cells for row in rows)
             if lacking:
                 del kind[title]
-                found.ignored[title] = f"{lacking:,} of {len(rows):,} rows lack it"
+                columns.ignored[title] = f"{lacking:,} of {len(rows):,} rows lack it"
 
 
-def _settings(row: RawRow, found: Columns, live: LiveSettings, faults: Faults) -> dict[str, Value]:
+def _settings(row: RawRow, columns: Columns, live: LiveSettings, faults: Faults) -> dict[str, Value]:
     made: dict[str, Value] = {}
-    for title, column in found.settings.items():
+    for title, column in columns.settings.items():
         cell = row.cells.get(title)
         with faults.kept():
             if cell is None:
@@ -119,13 +119,13 @@ def _number(cell: Cell) -> float:
     return number
 
 
-def _context(row: RawRow, found: Columns, faults: Faults) -> dict[str, Value]:
+def _context(row: RawRow, columns: Columns, faults: Faults) -> dict[str, Value]:
     made: dict[str, Value] = {}
-    for title, name in found.context.items():
+    for title, name in columns.context.items():
         if title in row.cells:
             with faults.kept():
                 made[name] = circumstance(name, row.cells[title])
-        elif not found.is_export:
+        elif not columns.is_export:
             with faults.kept():
                 row.place.refuse(f"{title}: every row must have the same circumstances, but the value is missing here")
     return made

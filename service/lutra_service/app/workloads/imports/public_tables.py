@@ -1,4 +1,4 @@
-"""The public tables: past workloads of several engines that come with a distribution of their own, lutra-public.
+"""The public tables: past workloads of several engines that come with a separate distribution, lutra-public.
 
 The files come from others, like any file that is imported: nothing of a broken one is stored.
 """

@@ -106,7 +106,7 @@ MOST_BYTES = 64 << 20
 
 
 def text_of(file: Path) -> str:
-    """The file's text, unpacked where its name ends in .gz. Raises Broken."""
+    """The file's text, unpacked if its name ends in .gz. Raises Broken."""
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)

@@ -56,7 +56,7 @@ def _check(file: str, header: list[str]) -> None:
 
 
 def read_parquet(file: Path) -> list[RawRow]:
-    """The line of a place is the number of the row, and its column the number of the column.
+    """In an error's place, the line is the number of the row, and the column that of the column.
 
     Raises Broken, and InvalidRequest if pyarrow is not installed.
     """

@@ -77,7 +77,8 @@ class Workload:
             raise InvalidRequest(self.objective.refusal)
         if measured < LEAST:
             raise NotEnoughObservations(
-                f"{self.source}: at least {LEAST} rows that measured {self.objective.metric} are wanted, got {measured}"
+                f"{self.source}: at least {LEAST} rows that measured {self.objective.metric} are required, "
+                f"got {measured}"
             )
         if not self.varying:
             raise InvalidRequest(
@@ -131,7 +132,7 @@ class Workload:
 
     @property
     def load(self) -> dict[str, Value]:
-        """Those of them that are not facts of the server."""
+        """The circumstances that are not facts of the server."""
         return {n: v for n, v in self.constant.items() if n not in FACTS}
 
     @cached_property

@@ -13,7 +13,7 @@ from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
 
 MARIADB = "mariadb"
-"""In the version of every server of that name, as its greeting says it in lower case."""
+"""Every MariaDB's version contains this word, in lower case."""
 Status = Mapping[str, str]
 """SHOW GLOBAL STATUS, read once per sample."""
 
@@ -69,7 +69,7 @@ def denied(error: CollectionFailed) -> bool:
 @dataclass(frozen=True)
 class FromQuery:
     """One row. Every column is a counter that only grows, except those in `gauges`, and in `texts`, which are names;
-    NULL is absent. Where `absent` names what is then unknown, the account does not need the right to read it.
+    NULL is absent. If `absent` names the figures that are then unknown, the account does not need the right to read it.
     """
 
     name: str
@@ -145,9 +145,9 @@ class Seldom:
         look = self._looks.get(connection)
         if look is None or not look.at_s <= now_s < look.next_s:
             found, in_time = self._asked(connection)
-            told = reading(found, frozenset(found), texts=self.texts)
+            result = reading(found, frozenset(found), texts=self.texts)
             next_s = now_s + (EVERY_S if in_time else AGAIN_S)
-            look = self._looks[connection] = _Look(told if told.gauges or told.texts else None, now_s, next_s)
+            look = self._looks[connection] = _Look(result if result.gauges or result.texts else None, now_s, next_s)
         return look.reading
 
     def _asked(self, connection: Connection) -> tuple[Mapping[str, Any], bool]:

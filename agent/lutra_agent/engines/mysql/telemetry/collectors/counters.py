@@ -90,7 +90,7 @@ CACHES = FromStatus(
 # counts errors by number.
 
 COUNTS_NONE = "mariadb"
-"""In the version of servers without such a view."""
+"""A part of the version of servers without such a view."""
 DISK = (3, 20, 1016, 1021, 1023, 1026, 1030, 1114, 1194, 1195)
 """Files that cannot be opened, read or written, full disks and tables."""
 MEMORY = (5, 1037, 1038, 1041, 1135, 1436, 1713, 3170)

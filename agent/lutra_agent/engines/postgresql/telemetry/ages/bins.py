@@ -58,7 +58,7 @@ class Counter:
 
 
 def quantile_ms(masses: Sequence[float], share: float) -> float:
-    """Where `share` of the whole lies below, interpolated within its range on a logarithmic scale."""
+    """The value below which `share` of the whole lies, interpolated within its range on a logarithmic scale."""
     wanted, below = share * sum(masses), 0.0
     for end, mass in zip(ENDS_MS, masses, strict=True):
         if mass > 0 and below + mass >= wanted:

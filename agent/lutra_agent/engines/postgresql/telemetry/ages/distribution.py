@@ -31,8 +31,9 @@ from lutra_agent.engines.postgresql.telemetry.ages.bins import (
 
 STEPS = 40
 GIVEN = 0.02
-"""Of the counts of two neighbours, at each step, towards their shares in the start: enough against a comb of the few
-that were seen."""
+"""The share of the counts of two neighbours that each step moves towards their starting shares: enough to smooth the
+peaks of few observations.
+"""
 FEWEST = 100
 """The least number of transactions in a window: of fewer, a hundredth is less than one."""
 FEWEST_SEEN = 10
@@ -40,7 +41,7 @@ P99 = 0.99
 BEYOND = 3.0
 """The longest duration that is considered possible, as a multiple of the longest observed one."""
 SIGMAS = (0.1, 0.18, 0.3, 0.5, 0.75, 1.1)
-"""Of the logarithm of a duration."""
+"""The standard deviations that are tried for the logarithm of a duration."""
 USUAL_SIGMA, DOUBT = 0.5, 0.7
 """The prior: its logarithm is normal, with this deviation."""
 FAR, FAR_SIGMA = 0.002, 1.2

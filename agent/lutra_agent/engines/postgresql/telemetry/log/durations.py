@@ -85,26 +85,26 @@ class Tally:
     def durations(self) -> Durations:
         return Durations(self.logged, tuple(self._masses), tuple(self._lines))
 
-    def _step(self, found: Duration) -> None:
+    def _step(self, duration: Duration) -> None:
         """A transaction is as long as from the begin of its first step to the end of its last."""
-        opened = self._open.pop(found.pid, None)
+        opened = self._open.pop(duration.pid, None)
         within = opened is not None and opened.within
-        if found.part in ("begin", "before") or (found.part == "other" and within):
-            opened = opened or Open(found.at_s - found.ms / 1000)
-            opened.within = within or found.part == "begin"
-            opened.ahead_ms += found.ms if found.part == "before" else 0.0
-            opened.spent_ms += found.ms
+        if duration.part in ("begin", "before") or (duration.part == "other" and within):
+            opened = opened or Open(duration.at_s - duration.ms / 1000)
+            opened.within = within or duration.part == "begin"
+            opened.ahead_ms += duration.ms if duration.part == "before" else 0.0
+            opened.spent_ms += duration.ms
             opened.steps += 1
             if len(self._open) < MOST_OPEN:
-                self._open[found.pid] = opened
-        elif found.part == "end" and opened is not None and within:
+                self._open[duration.pid] = opened
+        elif duration.part == "end" and opened is not None and within:
             rate = self.logged.transaction_rate
-            told_ms = (found.at_s - opened.began_s) * 1000
-            ms = self._between.whole_ms(told_ms, opened.spent_ms + found.ms, opened.steps)
+            told_ms = (duration.at_s - opened.began_s) * 1000
+            ms = self._between.whole_ms(told_ms, opened.spent_ms + duration.ms, opened.steps)
             # A slow statement is logged in any case; a begin only in a transaction that was chosen.
             self._count(ms, self.logged.weight(0.0 if rate > 0 else ms))
-        elif found.part == "other":
-            ms = found.ms + (opened.ahead_ms if opened else 0.0)
+        elif duration.part == "other":
+            ms = duration.ms + (opened.ahead_ms if opened else 0.0)
             self._count(ms, self.logged.weight(ms))
 
     def _count(self, ms: float, weight: float) -> None:

@@ -84,7 +84,7 @@ class Records:
         self._quoted = self._odd = self._dropped = False
 
     def ended(self, appended: str) -> list[str]:
-        """Those that this text ends."""
+        """The records that this text completes."""
         *ends, rest = appended.split("\n")
         found = []
         for end in ends:
