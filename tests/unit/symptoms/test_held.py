@@ -52,7 +52,7 @@ def test_near_wraparound_no_setting_is_offered_while_somebody_holds_what_would_b
 ) -> None:
     found = wraparound(held)
     assert found.cures == ()
-    assert f"Vacuum may not freeze what {named} still needs" in found.sentence
+    assert f"Vacuum cannot freeze rows that {named} still needs" in found.sentence
     assert [c.setting for c in wraparound({"horizon.server_xids": 5e8}).cures] == ["autovacuum_vacuum_cost_limit"]
 
 
