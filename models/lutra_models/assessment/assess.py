@@ -236,6 +236,8 @@ class _Rules:
         seen, reason = f"{name} = {far}.", f"{moved(self.live, name, after)}: {far}."
         if after in self.live.rows[name].special:
             reason += f" {self.live.text(name, after)} is outside that range and has a special meaning."
+        if self._is_bounded(name, after):
+            reason += f" The data on this server need no more than {self.live.text(name, after)}."
         against = f"somebody set it to {self.live.text(name, now)} ({source})"
         if self.needs_restart(name):
             against += "; the restart interrupts clients"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from lutra_models.assessment import assess
@@ -113,3 +114,13 @@ def test_a_symptom_that_is_too_weak_to_be_acted_on_keeps_no_rule_back() -> None:
     assert [f.ground for f in found.findings if f.name == "work_mem"] == ["rule"]
     loud = evidence(STOCK["postgresql"], 30.0 * GB, **{n: 20 * v for n, v in spills.items()})
     assert [f.ground for f in loud.findings if f.name == "work_mem"] == []
+
+
+def test_a_value_below_the_sensible_range_is_explained_by_the_size_of_the_data() -> None:
+    server = a_server("15", 23.5, max_wal_size="64MB")
+    by_hand = replace(server.settings["max_wal_size"], source="configuration file")
+    server = replace(server, settings={**server.settings, "max_wal_size": by_hand})
+    move = moves(evidence(server, 93.0 * MB))["max_wal_size"]
+    assert size(server, move) == pytest.approx(186 * MB, rel=0.08)
+    assert "64MB is far outside 256MB to " in move.sentence
+    assert "The data on this server need no more than 1" in move.sentence
