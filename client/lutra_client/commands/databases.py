@@ -79,16 +79,23 @@ def list_(client: Client, retired: bool, as_json: bool) -> None:
 @databases.command()
 @click.argument("label")
 @click.argument("names", nargs=-1, required=True, metavar="DATABASE …")
+@AsJson
 @asking
-def label(client: Client, label: str, names: tuple[str, ...]) -> None:
+def label(client: Client, label: str, names: tuple[str, ...], as_json: bool) -> None:
     """Set the LABEL of databases; `none` removes it.
 
     Databases with the same label learn from each other. `policy`, `guardrails`, `windows` and `findings` take
     `label:LABEL` in place of a database.
+
+    \b
+    lutra databases label caches cache-1 cache-2
     """
     for id_ in [database_id(client, name) for name in names]:
-        made = client.databases.change(id_, label=None if label == NONE else label)
-        click.echo(printable(f"{made['name']}: {made['label'] or 'no label'}"))
+        changed = client.databases.change(id_, label=None if label == NONE else label)
+        if as_json:
+            printed(changed)
+        else:
+            click.echo(printable(f"{changed['name']}: {changed['label'] or 'no label'}"))
 
 
 @databases.command()

@@ -112,29 +112,32 @@ def show(client: Client, receiver: str, as_json: bool) -> None:
 
 @receivers.command()
 @Name
+@AsJson
 @asking
-def remove(client: Client, receiver: str) -> None:
+def remove(client: Client, receiver: str, as_json: bool) -> None:
     """Remove a receiver, with the log of its deliveries and what waits for it."""
     gone = client.receivers.delete(_receiver_id(client, receiver))
-    click.echo(f"{printable(gone['name'])} ({gone['id']}) is removed")
+    _show(gone, "removed", as_json)
 
 
 @receivers.command()
 @Name
+@AsJson
 @asking
-def enable(client: Client, receiver: str) -> None:
+def enable(client: Client, receiver: str, as_json: bool) -> None:
     """Notify a receiver again."""
     found = client.receivers.change(_receiver_id(client, receiver), enabled=True)
-    click.echo(f"{printable(found['name'])} is enabled")
+    _show(found, "enabled", as_json)
 
 
 @receivers.command()
 @Name
+@AsJson
 @asking
-def disable(client: Client, receiver: str) -> None:
+def disable(client: Client, receiver: str, as_json: bool) -> None:
     """Notify a receiver of nothing until it is enabled again. Waiting messages are dropped."""
     found = client.receivers.change(_receiver_id(client, receiver), enabled=False)
-    click.echo(f"{printable(found['name'])} is disabled")
+    _show(found, "disabled", as_json)
 
 
 @receivers.command("test")
@@ -169,6 +172,13 @@ def deliveries(client: Client, receiver: str, state: Any, limit: int, as_json: b
         return
     rows = [(minute(d["at"]), d["kind"], d["state"], str(d["attempts"]), _result(d), d["text"]) for d in found]
     echo_table(("AT (UTC)", "KIND", "STATE", "TRIES", "RESULT", "TEXT"), rows, "no message")
+
+
+def _show(found: ReceiverAnswer, what: str, as_json: bool) -> None:
+    if as_json:
+        printed(found)
+    else:
+        click.echo(f"{printable(found['name'])} is {what}")
 
 
 def _receiver_id(client: Client, receiver: str) -> str:

@@ -127,6 +127,7 @@ def _known(incomplete: str) -> list[str]:
 def _warn_of_environment() -> None:
     names = [name for name in WINNERS if os.environ.get(name)]
     if names:
+        takes = "takes" if len(names) == 1 else "take"
         click.echo(
-            f"note: {' and '.join(names)} from the environment take precedence over the context in use", err=True
+            f"note: {' and '.join(names)} from the environment {takes} precedence over the context in use", err=True
         )

@@ -96,10 +96,12 @@ def test_every_operation_is_carried_out(served: Served, client: Client, asked: A
     carrying.observe()
     session = _session(client, carrying)
     _decisions(client, carrying)
+    assert client.summary.get(days=7)["until"]
     assert isinstance(client.history(session), History)
     _tables(client, database, session, tmp_path)
     _memory(client, session)
     _models(client)
+    _notices(client)
     _retirement(client)
     assert asked.names == {name for *_, name in OPERATIONS}
 
@@ -116,6 +118,18 @@ def _tokens(client: Client, database: str) -> None:
     assert len(list(client.tokens.list_all(limit=2))) >= 5  # more than one page
     assert "operate" in client.tokens.get_own()["scopes"]
     _enrolment(client, database)
+
+
+def _notices(client: Client) -> None:
+    """The receiver's address is one at which nobody listens."""
+    made = client.receivers.create(name="on call", kind="webhook", target="http://127.0.0.1:9/hook")
+    assert made["secret"].startswith("whsec_")
+    assert [r["name"] for r in client.receivers.list()] == ["on call"]
+    assert client.receivers.change(made["id"], kinds=["guard"])["kinds"] == ["guard"]
+    assert client.receivers.test(made["id"])["kind"] == "test"
+    assert [d["kind"] for d in client.receivers.list_deliveries(made["id"])] == ["test"]
+    assert client.receivers.get(made["id"])["enabled"] is True
+    assert client.receivers.delete(made["id"])["id"] == made["id"]
 
 
 def _enrolment(client: Client, database: str) -> None:

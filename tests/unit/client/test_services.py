@@ -79,7 +79,7 @@ def test_contexts_are_listed_switched_and_forgotten(service: Service, monkeypatc
     assert lutra("contexts", "forget", "work").output == "forgotten: work\n"
     assert "there is no context 'work': there are home" in lutra("contexts", "use", "work").output
     monkeypatch.setenv("LUTRA_URL", URL)
-    assert "LUTRA_URL from the environment win" in lutra("contexts").output
+    assert "LUTRA_URL from the environment takes precedence" in lutra("contexts").output
 
 
 def test_a_script_reads_contexts_without_their_tokens(service: Service) -> None:

@@ -105,7 +105,7 @@ def _written_s(file: Path) -> dict[str, float]:
 
 
 def persisted_entries(content: bytes) -> dict[str, Any]:
-    """What SET PERSIST has written, as JSON in mysqld-auto.cnf: the variables of every section."""
+    """The settings that SET PERSIST has written, as JSON in mysqld-auto.cnf: the variables of every section."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
