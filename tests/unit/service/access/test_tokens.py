@@ -63,12 +63,12 @@ def test_a_tokens_last_use_is_known_to_the_minute(service: Service) -> None:
 
 
 def test_uses_of_many_tokens_are_written_down_together(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, tokens = [100.0], [made(service)["id"] for _ in range(4)]
+    now, ids = [100.0], [made(service)["id"] for _ in range(4)]
     uses = TokenUse(service.store, lambda: now[0])
     written: list[int] = []
     used = Tokens.used
     monkeypatch.setattr(Tokens, "used", lambda self, ids, *rest: written.append(len(ids)) or used(self, ids, *rest))
-    for token in tokens:
+    for token in ids:
         uses.note([Principal(token, frozenset({"read"}))])
     assert written == [1]
     now[0] += tokens.EVERY_S

@@ -106,11 +106,11 @@ def test_a_fit_that_fails_says_so_and_pauses_the_session(tmp_path: Path) -> None
 def test_an_answer_that_does_not_fit_the_question_fails_alone_and_nothing_of_it_is_stored(tmp_path: Path) -> None:
     wrong: dict[str, Callable[[Document], object]] = {
         "configuration": lambda a: a.pop("configuration"),
-        "nobody asked about: fsync": lambda a: a["configuration"].update(fsync="off"),
+        "not requested: fsync": lambda a: a["configuration"].update(fsync="off"),
         "origin": lambda a: a.update(origin="<script>"),
         "observations": lambda a: a.update(observations=-1),
         "predictions.qps.median": lambda a: a.update(predictions={"qps": prediction(median=float("inf"))}),
-        "hold its median": lambda a: a.update(predictions={"qps": prediction(median=9.0)}),
+        "contain its median": lambda a: a.update(predictions={"qps": prediction(median=9.0)}),
         "predictions.qps.level": lambda a: a.update(predictions={"qps": prediction(level=1.0)}),
         "extra": lambda a: a.update(extra=1),
         "reasons": lambda a: a.update(reasons=[{"setting": "work_mem"}]),
