@@ -108,7 +108,7 @@ def test_from_a_url_to_reports_and_back(home: Path, served: Served, engine: str)
         modes = {path.name: path.stat().st_mode & 0o77 for path in folder(home, name).path.iterdir()}
         assert {file: mode for file, mode in modes.items() if mode and file != "agent.log"} == {}
         first = process_of(home, name)
-        assert "is there already, and its agent runs" in done(add, url, "--name", name, "--yes")
+        assert "is already registered, and its agent runs" in done(add, url, "--name", name, "--yes")
         assert process_of(home, name) == first
         first.terminate()
         first.wait()
@@ -238,7 +238,7 @@ def test_an_agent_elsewhere_enrols_itself_once(home: Path, served: Served, monke
         words = shlex.split(said.partition("lutra-agent enrol ")[2].partition("\n")[0])
         monkeypatch.delenv("LUTRA_TOKEN")
         assert "lutra next far" in done(enrol, *words, "--yes")
-        assert "is there already, and its agent runs" in done(enrol, *words, "--yes")
+        assert "is already registered, and its agent runs" in done(enrol, *words, "--yes")
         (database,) = served.api.take("GET", "/v1/databases?name=far")["items"]
         assert database["agent"]["mode"] == "observe"
         assert "the service keeps far in use" in done(remove, "far", "--yes")

@@ -62,4 +62,4 @@ def test_where_the_holders_are_not_known_it_is_told_and_no_setting_is_offered() 
     found = {s.name: s for s in diagnose(meet(a_server()), Policy(), [type(shown)(60.0, unknown)]).symptoms}
     assert not {n for n in found if n.startswith("autovacuum_")} - {"autovacuum_keeps_up"}
     assert found["wraparound_near"].cures == ()
-    assert "The holder is not known here" in found["wraparound_near"].sentence
+    assert "The holder is unknown here" in found["wraparound_near"].sentence

@@ -50,7 +50,7 @@ def test_before_there_was_a_capacity_all_files_of_the_redo_log_count() -> None:
 def test_the_smaller_of_two_limits_bounds_a_temporary_table(larger: str) -> None:
     sizes = {"tmp_table_size": "1M", "max_heap_table_size": "1M", larger: "1G"}
     told = seen(a_mysqld("mariadb", 64, **sizes), {**ON_DISK, "temporary.rows_per_s": 1e6})["temporary_tables_on_disk"]
-    assert "where one may have 1 MB of memory" in told.sentence
+    assert "with 1 MB of memory for each table" in told.sentence
     (cure,) = told.cures
     assert cure.setting != larger
     assert cure.after == 16 * MB

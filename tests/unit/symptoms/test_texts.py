@@ -24,7 +24,7 @@ def seen(texts: dict[str, str]) -> Symptom:
 
 def test_a_finding_without_its_names_is_told_without_them() -> None:
     found = seen({})
-    assert "would have come: 2, with" in found.sentence
+    assert "would have run: 2, with" in found.sentence
     assert found.statements[0] == "ALTER TABLE <name> RESET (autovacuum_enabled);"
 
 

@@ -43,7 +43,7 @@ def test_names_that_a_window_brings_are_in_the_sentence_and_no_command_for_a_ter
     agent.send(agent.report(**agent.window(**OFF), texts=texts))
     agent.send(agent.report(**agent.window(**OFF), texts=texts))
     found = next(s for s in shown(service, database)["symptoms"] if s["name"] == "autovacuum_off_for_tables")
-    assert 'would have come: 1 (queue, "x?[2J?y"), with' in found["sentence"]
+    assert 'would have run: 1 (queue, "x?[2J?y"), with' in found["sentence"]
     assert found["statements"][0] == "ALTER TABLE queue RESET (autovacuum_enabled);"
 
 
@@ -51,7 +51,7 @@ def test_windows_without_names_are_told_without_them(service: Service, agent: Ag
     agent.settings["autovacuum"] = a_server().settings["autovacuum"]
     agent.send(agent.report(**agent.window(**OFF)))
     found = next(s for s in shown(service, database)["symptoms"] if s["name"] == "autovacuum_off_for_tables")
-    assert "would have come: 1, with" in found["sentence"]
+    assert "would have run: 1, with" in found["sentence"]
 
 
 def test_windows_of_other_settings_and_of_long_ago_say_nothing(service: Service, agent: Agent, database: str) -> None:
