@@ -35,7 +35,7 @@ FinalOrigin = Literal["handover", "baseline"]
 
 @dataclass(frozen=True)
 class Record:
-    """The interval contained `n` of `held` readings, each predicted without knowing it."""
+    """The interval contained `held` of `n` readings, each predicted without knowing it."""
 
     n: int
     held: int

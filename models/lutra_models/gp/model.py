@@ -57,7 +57,7 @@ class Model:
 
     @property
     def past_weights(self) -> dict[int, float]:
-        """By its place among those that `fit` was given, the weight of each past workload that it uses_past on, 0 to 1.
+        """By its place among those that `fit` was given, the weight of each past workload that it uses, 0 to 1.
 
         Of the objective: by what is searched, and where past workloads do not lead this time, by what is predicted.
         """

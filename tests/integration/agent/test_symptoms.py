@@ -172,7 +172,7 @@ def test_tables_without_autovacuum_are_named_and_their_statements_end_it(name: s
         found = patient.seen(lambda: None)["autovacuum_off_for_tables"]
         assert "by their own storage parameter: 3." in found.sentence
         assert f"would have run: 2 ({odd}, queue), with" in found.sentence
-        assert "with 4,500 in all" in found.sentence
+        assert "with 4,500 dead rows in total" in found.sentence
         for statement in found.statements:
             server.sql(statement)
         server.sql(COUNTED)

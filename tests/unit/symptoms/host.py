@@ -385,7 +385,7 @@ MACHINE = (
         "memory_stalls",
         {"host.memory_waiting_s": 0.3 * HOUR, "host.memory_stopped_s": 0.1 * HOUR, **MEMORY},
         {"host.memory_waiting_s": 0.049 * HOUR},
-        says="waited for memory in 30 % of 1 h, and all of them at once in 10 %;",
+        says="waited for memory in 30 % of 1 h, and all processes with work to do waited at once in 10 %;",
     ),
     on_host(
         "group_memory_stalls",

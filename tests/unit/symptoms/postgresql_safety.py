@@ -435,7 +435,7 @@ SAFETY = (
         [{"clients.plain_public": 1}],
         says="not encrypted: 4 of 9, with ssl = off",
     ),
-    Case("passwords_md5", pg(), {"hba.md5": 3}, {"hba.md5": 0}, says="rules of pg_hba.conf that require md5: 3."),
+    Case("passwords_md5", pg(), {"hba.md5": 3}, {"hba.md5": 0}, says="rules of pg_hba.conf with the method md5: 3."),
     Case("tls_old", pg(ssl="on", ssl_min_protocol_version="TLSv1"), quiet=[pg(ssl="on"), pg()]),
     Case("clients_are_superusers", pg(), {"clients.superusers": 20}, {"clients.superusers": 2}),
     Case(

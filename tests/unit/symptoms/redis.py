@@ -232,7 +232,7 @@ REDIS_HARM = (
         {**PRIMARY, **REFUSED, "replication.replicas": 1, "replication.good_replicas": 1},
         {"replication.good_replicas": 2},
         [{"replication.is_replica": 1}],
-        says="Connected replicas: 1, with min-replicas-to-write = 2.",
+        says="Connected replicas within min-replicas-max-lag: 1, with min-replicas-to-write = 2.",
         executes=["CONFIG SET min-replicas-to-write 0", "CONFIG REWRITE"],
     ),
     Case(
@@ -388,7 +388,7 @@ REDIS_HARM = (
         {"exposure.open": 1, "exposure.network": 1, "exposure.guarded": 0},
         {"exposure.open": 0},
         [{"exposure.network": 0}, {"exposure.guarded": 1}],
-        says="without a password, and protected mode is off:",
+        says="without a password, and protected mode does not protect it:",
         executes=["CONFIG SET protected-mode yes", "CONFIG SET requirepass <password>", "CONFIG REWRITE"],
     ),
     redis_says(
@@ -404,7 +404,7 @@ REDIS_HARM = (
         {"replication.is_replica": 1, "failures.link": 1, "replication.link_down_s": 120},
         {"failures.link": 0.3},
         [{"replication.is_replica": 0}],
-        says="The link was up 2 min ago (0 s: not since the start); its data are that old",
+        says="The link was up 2 min ago (0 s: not since the start); the replica's data are that old",
     ),
     Case(
         "primary_silent",

@@ -85,7 +85,7 @@ class Observations:
 
 @dataclass
 class Columns:
-    """By part, the names in all of its documents, each with the types of its values."""
+    """By part, every name that occurs in its documents, each with the types of its values."""
 
     found: dict[str, dict[str, set[type]]] = field(default_factory=lambda: {part: {} for part in PARTS})
     _shapes: set[tuple[Any, ...]] = field(default_factory=set)

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Transactions(Protocol):
-    """A store, or one that pauses between transactions."""
+    """A store, or a wrapper that pauses between transactions."""
 
     def read(self, work: Work[T]) -> T: ...
 

@@ -126,7 +126,7 @@ class Workloads(Repository[Workload]):
     def learn(self, id_: str, now: datetime, only: str | None = None, **values: Any) -> bool:
         """Change a workload's data, and so every index of it. Returns whether it exists.
 
-        Store `only`, if its content still has this key.
+        With `only`, this is done only if its content still has that key.
         """
         packed = {"history": pack(values["history"])} if "history" in values else {}
         anew = {"merged_into": None, "error": None}
