@@ -477,11 +477,11 @@ class Observations(Group[D]):
 
 
 class Summary(Group[D]):
-    """What happened in the last days, of the fleet or of one database."""
+    """The events and the load of the last days, of the fleet or of one database."""
 
     @call
     def get(self, *, days: int | None = None, database: str | None = None) -> Request[schemas.SummaryAnswer]:
-        """What happened in the last days, against as many days before: load and p99, changes and their effect, guards,
+        """A summary of the last days, against as many days before: load and p99, changes and their effect, guards,
         findings, proposals, sessions and silent agents, of the databases that the token reaches.
 
         days: The number of days up to now.
@@ -1072,7 +1072,7 @@ class Operations(Group[D]):
 
     @property
     def summary(self) -> Summary[D]:
-        """What happened in the last days, of the fleet or of one database."""
+        """The events and the load of the last days, of the fleet or of one database."""
         return Summary(self.driver)
 
     @property

@@ -680,10 +680,10 @@ class GainAnswer(TypedDict):
 
 
 class GainsAnswer(TypedDict):
-    """The gains that were told of changes in the last hundred days, by what became of them."""
+    """The gains that were reported for changes of the last hundred days, by their outcome."""
 
-    told: int
-    """The number of gains that were told."""
+    reported: int
+    """The number of reported gains."""
     holds: int
     """The number of those that still hold."""
     decayed: int
@@ -776,7 +776,7 @@ class HappeningAnswer(TypedDict):
     change: str
     """The settings with their values before and after; empty if none changed."""
     by: str
-    """Who decided or did it; empty if unknown."""
+    """The person or the program that decided or did it; empty if unknown."""
     why: str
     """The reason in words; empty if there is none."""
     recommendation: str | None
@@ -2547,7 +2547,7 @@ class SuiteAnswer(TypedDict):
 
 
 class SummaryAnswer(TypedDict):
-    """What happened on the databases in a span. Each list is bounded."""
+    """The load and the events of the databases in a span. Each list is bounded."""
 
     since: datetime
     """The beginning of the span, on a full hour."""

@@ -17,8 +17,9 @@ from lutra_service.api.http.notifier import Notifier
 from lutra_service.app.databases import findings
 from lutra_service.app.jobs import workload_jobs
 from lutra_service.app.jobs.executor import Chore, Compute
+from lutra_service.app.notices import silence
 from lutra_service.app.notices.courier import CourierThread
-from lutra_service.app.notices.silence import EVERY_S, Silence
+from lutra_service.app.observations import week_notice
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.app.retention.policy import RetentionThread
 from lutra_service.app.tuning.consequences.follow import follow
@@ -42,8 +43,9 @@ def chores(settings: Settings) -> tuple[Chore, ...]:
     return (
         Chore(settings.sweep_s, expiry.sweep),
         Chore(settings.sweep_s, findings.look),
-        Chore(EVERY_S, Silence(utc_now()).check),
+        Chore(silence.EVERY_S, silence.Silence(utc_now()).check),
         Chore(settings.sweep_s, lasting.look),
+        Chore(week_notice.EVERY_S, week_notice.send),
         Chore(settings.train_s, train),
     )
 

@@ -26,7 +26,7 @@ OPEN = 40
 WIDE, HIGH = 150, 34
 """The size of a small chart of days, in pixels."""
 SPAN = 190
-"""The width of the chart of an interval; its middle is no change."""
+"""The width of the chart of an interval. No change is in its middle."""
 MOST = math.log(2)
 """The change at the edge of that chart: twice as much, or half."""
 LOADED = ("database", "p99, two spans by day", "p99", "before", "at comparable load", "QPS by day", "QPS", "before")
@@ -51,7 +51,7 @@ def _parts(found: SummaryAnswer) -> Iterator[str]:
     yield "<h2>p99 and QPS</h2>"
     yield _loads(found["databases"])
     effects = [e for e in found["changes"] if e["effect"] is not None]
-    yield from _section("What the changes gave", [_effect(e) for e in effects])
+    yield from _section("Effects of the changes", [_effect(e) for e in effects])
     yield from _section("Changes", [_event(e) for e in found["changes"]], ("when", "database", "what", "by", "why"))
     yield from _section("Changed outside Lutra", [_event(e) for e in found["outside"]])
     yield from _section("Guards that fired", [_event(e) for e in found["guards"]])
@@ -79,7 +79,7 @@ def _tiles(found: SummaryAnswer) -> str:
         (f"{found['databases_in_all']:,}", "databases"),
         (f"{counts.get('applied', 0):,}", "changes applied"),
         (counts.get("reverted", 0), "reverted"),
-        (f"{gains['holds']} of {judged}" if judged else "–", "told gains still hold"),
+        (f"{gains['holds']} of {judged}" if judged else "–", "reported gains still hold"),
         (counts.get("guard fired", 0), "guards fired"),
         (severe, "outages and dangers"),
         (sum(kinds.values()) - severe, "other findings"),

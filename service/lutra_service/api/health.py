@@ -35,7 +35,7 @@ COUNTED = {
 MEASURED = {
     "lutra_p99_seconds": ("The 99th percentile of the latency in the newest window", "p99_s"),
     "lutra_queries_per_second": ("The rate of queries in the newest window", "qps"),
-    "lutra_gain_told_ratio": ("The newest gain when it was reported, as the ratio of after to before", "told"),
+    "lutra_gain_reported_ratio": ("The newest gain when it was reported, as the ratio of after to before", "reported"),
     "lutra_gain_held_ratio": ("The same by the last day's windows, when it was last judged again", "held"),
     "lutra_memory_headroom_bytes": ("The memory limit less the worst case of the settings", "headroom_bytes"),
 }

@@ -57,7 +57,7 @@ def test_the_page_shows_each_part_of_the_summary() -> None:
     html = page(answer())
     for told in ("shop", "11.8 ms", "worst hour 31 ms", "-18 %", "(-25 % to -10 %)", "work_mem 4MB → 8MB", "anna"):
         assert told in html
-    for title in ("What the changes gave", "Guards that fired", "Proposals that wait", "Sessions", "silent"):
+    for title in ("Effects of the changes", "Guards that fired", "Proposals that wait", "Sessions", "silent"):
         assert title in html
     assert "Changed outside Lutra" not in html
     assert html.count("<svg") >= 3

@@ -58,7 +58,7 @@ TAGS = {
     "sessions": "Tuning sessions: their objective, and every trial.",
     "recommendations": "The next settings to try: ask, read, approve, reject, roll back.",
     "observations": "All observations, as data sets: JSON lines, CSV, Parquet.",
-    "summary": "What happened in the last days, of the fleet or of one database.",
+    "summary": "The events and the load of the last days, of the fleet or of one database.",
     "predictions": "What-if: the p99 and QPS of given settings.",
     "models": "Model versions: register, score, run in the shadow, promote, roll back.",
     "workloads": "The workloads of the fleet: signatures, lessons, similarity.",

@@ -63,7 +63,7 @@ class HappeningAnswer(Answer):
     change: str
     """The settings with their values before and after; empty if none changed."""
     by: str
-    """Who decided or did it; empty if unknown."""
+    """The person or the program that decided or did it; empty if unknown."""
     why: str
     """The reason in words; empty if there is none."""
     recommendation: str | None
@@ -133,10 +133,10 @@ class SilentAnswer(Answer):
 
 
 class GainsAnswer(Answer):
-    """The gains that were told of changes in the last hundred days, by what became of them."""
+    """The gains that were reported for changes of the last hundred days, by their outcome."""
 
-    told: int
-    """The number of gains that were told."""
+    reported: int
+    """The number of reported gains."""
     holds: int
     """The number of those that still hold."""
     decayed: int
@@ -148,7 +148,7 @@ class GainsAnswer(Answer):
 
 
 class SummaryAnswer(Answer):
-    """What happened on the databases in a span. Each list is bounded."""
+    """The load and the events of the databases in a span. Each list is bounded."""
 
     since: datetime
     """The beginning of the span, on a full hour."""

@@ -10,7 +10,7 @@ from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Bearer, StoreDep
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.summary.schemas import SummaryAnswer
-from lutra_service.app.summary import weekly
+from lutra_service.app.observations import week
 from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["summary"])
@@ -26,7 +26,7 @@ def get_summary(
         str | None, Query(max_length=40, description="Only this database, by its id; otherwise all that are in use.")
     ] = None,
 ) -> SummaryAnswer:
-    """What happened in the last days, against as many days before: load and p99, changes and their effect, guards,
+    """A summary of the last days, against as many days before: load and p99, changes and their effect, guards,
     findings, proposals, sessions and silent agents, of the databases that the token reaches.
     """
     only = database or who.database_id
@@ -35,6 +35,6 @@ def get_summary(
     def read(unit: UnitOfWork) -> SummaryAnswer:
         if only is not None:
             unit.databases.get(only)
-        return SummaryAnswer.model_validate(weekly.summary(unit, days, only))
+        return SummaryAnswer.model_validate(week.summary(unit, days, only))
 
     return stored.read(read)

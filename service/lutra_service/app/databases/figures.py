@@ -35,7 +35,7 @@ class Gains:
     `unknown` includes those that wait for their first judgement after a day.
     """
 
-    told: int = 0
+    reported: int = 0
     holds: int = 0
     decayed: int = 0
     unknown: int = 0
@@ -52,8 +52,8 @@ class Gains:
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> Gains:
         """Of their number by state."""
-        told, holds, decayed = (sum(counts.values()), counts.get("holds", 0), counts.get("decayed", 0))
-        return cls(told, holds, decayed, told - holds - decayed)
+        reported, holds, decayed = (sum(counts.values()), counts.get("holds", 0), counts.get("decayed", 0))
+        return cls(reported, holds, decayed, reported - holds - decayed)
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ class Figures:
 @dataclass(frozen=True)
 class Present:
     """One database now. `session` is the state of its open session, and `headroom_bytes` the memory limit less the
-    worst case of the current settings. `told` and `held` are the ratios of after to before of the newest gain: when it
-    was reported, and by the last look at it. A figure that is not known is None.
+    worst case of the current settings. `reported` and `held` are the ratios of after to before of the newest gain:
+    when it was reported, and by the last look at it. A figure that is not known is None.
     """
 
     p99_s: float | None
     qps: float | None
     headroom_bytes: float | None
     session: str | None
-    told: float | None
+    reported: float | None
     held: float | None
 
 
@@ -121,7 +121,7 @@ def by_database(unit: UnitOfWork, only: str | None, most: int) -> list[Row]:
     return list(islice(_rows(unit, only), most))
 
 
-def told_and_held(unit: UnitOfWork, since: datetime, only: str | None = None) -> Gains:
+def reported_and_held(unit: UnitOfWork, since: datetime, only: str | None = None) -> Gains:
     """The reported gains of changes that were made active after `since`, on the databases that a token reaches: all, or
     `only` the one.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutra_models.errors import printable
@@ -26,12 +26,24 @@ def notify(
     """
     database = None if database_id is None else unit.databases.get(database_id)
     wanted = [r for r in unit.receivers.enabled() if wants(r, kind, database)]
-    told = _shown(database, text, facts or {}) if wanted else {}
+    if wanted:
+        _add(unit, [r.id for r in wanted], kind, database_id, **_shown(database, text, facts or {}))
+
+
+def notify_in_lines(unit: UnitOfWork, receiver_ids: Sequence[str], kind: NoticeKind, text: str) -> None:
+    """Notify these receivers of what concerns no single database. `text` keeps its line breaks; each line is safe."""
+    lines = [plain(line, LONGEST_TEXT) for line in text.split("\n")]
+    _add(unit, receiver_ids, kind, None, "\n".join(lines)[:LONGEST_TEXT], {})
+
+
+def _add(
+    unit: UnitOfWork, receiver_ids: Sequence[str], kind: NoticeKind, database_id: str | None, text: str, facts: Document
+) -> None:
     place = unit.deliveries.made
     unit.deliveries.add_all(
         [
-            Delivery(unit.new_id("msg"), r.id, kind, database_id, unit.now, place + n, told["text"], told["facts"])
-            for n, r in enumerate(wanted)
+            Delivery(unit.new_id("msg"), id_, kind, database_id, unit.now, place + n, text, facts)
+            for n, id_ in enumerate(receiver_ids)
         ]
     )
 

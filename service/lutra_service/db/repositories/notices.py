@@ -45,6 +45,12 @@ class Receivers(Repository[Receiver]):
         c = self.table.c
         self._update(c.id == id_, c.owner == owner, owner=None, lease_until=None, retry_at=retry_at)
 
+    def take_summary(self, id_: str, due: datetime, now: datetime) -> bool:
+        """Whether the weekly summary that is due since then is still to be written for it: true to one caller alone."""
+        c = self.table.c
+        before = or_(c.summary_at.is_(None), c.summary_at < due)
+        return self._update(c.id == id_, c.enabled, before, summary_at=now) == 1
+
     def remove(self, id_: str) -> None:
         """Delete it; its messages are deleted before."""
         self._delete(self.table.c.id == id_)

@@ -446,6 +446,7 @@ class Receiver:
     retry_at: datetime | None = None
     owner: Annotated[str, Stored(40)] | None = None
     lease_until: datetime | None = None
+    summary_at: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -333,7 +333,8 @@ class ReceiverRow(Table):
 
     `secret` signs what a webhook is sent. `quiet_hours` are a start, an end and a time zone. One that is not `enabled`
     gets no notices, for the reason `disabled_because` if the service disabled it. Nothing is sent before `retry_at`,
-    and one message at a time: by the process `owner`, until `lease_until`.
+    and one message at a time: by the process `owner`, until `lease_until`. `summary_at` is when its newest weekly
+    summary was written.
     """
 
     __table__ = _table("receivers", Receiver)

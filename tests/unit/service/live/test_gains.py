@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from lutra_service.app.databases.figures import told_and_held
+from lutra_service.app.databases.figures import reported_and_held
 from lutra_service.app.tuning.consequences.follow import follow
 from lutra_service.app.tuning.observe import lasting
 from lutra_service.db.store import Store
@@ -92,8 +92,8 @@ def test_a_gain_that_holds_is_told_so_after_a_day_and_after_a_week(tmp_path: Pat
         one.served(168)
         _, week = one.look(169)["lasting"]
         assert (week["state"], round(week["hours"])) == ("holds", 169)
-        figures = one.made.service.store.read(lambda unit: told_and_held(unit, one.at - STEP))
-        assert (figures.told, figures.holds, figures.share) == (1, 1, 1.0)
+        figures = one.made.service.store.read(lambda unit: reported_and_held(unit, one.at - STEP))
+        assert (figures.reported, figures.holds, figures.share) == (1, 1, 1.0)
         row = one.made.service.store.read(lambda unit: unit.recommendations.get(one.id))
         assert row.measurement is not None
         assert (row.measurement.look_at, row.measurement.kept) == (None, None)
@@ -116,7 +116,7 @@ def test_a_gain_that_is_lost_by_a_quarter_is_told_once_with_an_audit_entry_and_i
         metrics = one.made.service.ask("GET", "/metrics").text
         assert 'lutra_gains{database="shop",state="decayed"} 1.0' in metrics
         assert 'lutra_gains_held_share{database="shop"} 0.0' in metrics
-        assert 'lutra_gain_told_ratio{database="shop"} 0.7' in metrics
+        assert 'lutra_gain_reported_ratio{database="shop"} 0.7' in metrics
 
 
 def test_after_a_change_of_other_settings_nothing_is_concluded_of_a_gain(tmp_path: Path) -> None:
@@ -146,4 +146,4 @@ def test_a_change_without_a_gain_is_not_judged_again(tmp_path: Path) -> None:
     with gained(tmp_path, effect=1.0) as one:
         assert one.made.look(one.id)["judgement"]["verdict"] == "no_difference_seen"
         assert one.look(30)["lasting"] == []
-        assert one.made.service.store.read(lambda unit: told_and_held(unit, one.at - STEP)).told == 0
+        assert one.made.service.store.read(lambda unit: reported_and_held(unit, one.at - STEP)).reported == 0

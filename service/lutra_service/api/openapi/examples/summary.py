@@ -58,7 +58,7 @@ summary_session: Example = {
     "created_at": SINCE,
     "ended_at": None,
 }
-gains: Example = {"told": 5, "holds": 3, "decayed": 1, "unknown": 1, "share": 0.75}
+gains: Example = {"reported": 5, "holds": 3, "decayed": 1, "unknown": 1, "share": 0.75}
 silent: Example = {"database": "shop", "hours": 2, "last_report_at": LATER}
 summary: Example = {
     "since": SINCE,

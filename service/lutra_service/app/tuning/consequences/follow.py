@@ -14,7 +14,7 @@ from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import Action
-from lutra_service.app.notices import told
+from lutra_service.app.notices import sentences
 from lutra_service.app.tuning.consequences import of_recommendations
 from lutra_service.app.tuning.deliver import withdrawal
 from lutra_service.app.tuning.observe import judge
@@ -49,7 +49,7 @@ def follow_session(unit: UnitOfWork, transition: SessionTransition) -> None:
         after = {"state": to, **({"message": transition.why} if by else {})}
         audit.record(unit, ACTIONS[to], row.id, {"state": transition.was}, after, database_id=row.database_id, by=by)
     if to == SessionState.COMPLETED:
-        told.of_end(unit, row, transition.why)
+        sentences.of_end(unit, row, transition.why)
     if (to, by) == (SessionState.RUNNING, None):
         session_steps.step_after_transition(unit, transition)
 
@@ -83,7 +83,7 @@ FOLLOWS: dict[type, tuple[Callable[[UnitOfWork, Any], None], ...]] = {
     facts.Heard: (withdrawal.settle, session_steps.step_after_report),
     facts.Reported: (automatic_undo.undo_withdrawn,),
     facts.NextStep: (advance,),
-    AuditEntry: (told.of_entry,),
+    AuditEntry: (sentences.of_entry,),
 }
 """The actions by kind of fact, in the order in which waiting facts are processed."""
 PLACES: Mapping[type, int] = {kind: place for place, kind in enumerate(FOLLOWS)}

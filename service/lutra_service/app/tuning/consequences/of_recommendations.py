@@ -15,7 +15,7 @@ from lutra_service.app.access.audit import Action
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.app.model_versions import versions
-from lutra_service.app.notices import told
+from lutra_service.app.notices import sentences
 from lutra_service.app.tuning.observe import settling
 from lutra_service.app.tuning.propose.request import COMPUTED
 from lutra_service.app.tuning.steps import session_steps
@@ -123,7 +123,7 @@ def _could_not_be_computed(transition: Transition) -> bool:
 
 
 def _tell_proposal(unit: UnitOfWork, transition: Transition) -> None:
-    told.of_proposal(unit, unit.recommendations.get(transition.row.id))
+    sentences.of_proposal(unit, unit.recommendations.get(transition.row.id))
 
 
 def _queue(unit: UnitOfWork, transition: Transition) -> None:

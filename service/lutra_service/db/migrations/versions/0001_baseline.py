@@ -471,6 +471,7 @@ def upgrade() -> None:
         sa.Column("retry_at", UtcDateTime(), nullable=True),
         sa.Column("owner", sa.String(length=40), nullable=True),
         sa.Column("lease_until", UtcDateTime(), nullable=True),
+        sa.Column("summary_at", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_receivers"),
         sa.UniqueConstraint("name", name="uq_receivers_name"),
     )

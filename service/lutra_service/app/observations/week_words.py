@@ -9,17 +9,22 @@ from typing import Any
 
 from lutra_models.errors import printable
 
+from lutra_service.app.observations.week_changes import LISTED
+
 Document = Mapping[str, Any]
 WIDTH = 100
 SHOWN = 8
 """The most items of a list; the rest is counted."""
+FIRST = 3
+"""The databases whose load a notice shows."""
+LONGEST_LINE = 180
+"""The most characters of a line of a notice."""
+COUNTED: Mapping[str, str] = {"proposals": "proposals that wait for a decision", "silent": "agents that were silent"}
+"""By list, the words before its length in a notice."""
 
 
 def lines(summary: Document) -> Iterator[str]:
-    days = summary["days"]
-    before = "the day before" if days == 1 else f"the {days} days before"
-    yield f"{_day(summary['since'])} to {_day(summary['until'])} (UTC), against {before}"
-    yield f"{_count(summary['databases_in_all'], 'database')}; {_harm(summary['findings_by_kind'])}"
+    yield from _head(summary)
     yield from _section("p99 and QPS", [_load(d) for d in summary["databases"]], "no database yet")
     yield from _section(f"changes: {_counts(summary['counts'])}", [_event(e) for e in summary["changes"]])
     yield from _section("gains", _gains(summary["gains"]))
@@ -30,6 +35,38 @@ def lines(summary: Document) -> Iterator[str]:
     yield from _section("proposals that wait for a decision", [_proposal(p) for p in summary["proposals"]])
     yield from _section("sessions", [_session(s) for s in summary["sessions"]])
     yield from _section("agents that were silent", [_silent(s) for s in summary["silent"]])
+
+
+def notice(summary: Document) -> str:
+    """A summary in at most eleven lines, with the command that prints all of it."""
+    more = summary["databases_in_all"] - FIRST
+    told = [
+        *_head(summary),
+        *(_load(d) for d in summary["databases"][:FIRST]),
+        *([_count(more, "more database")] if more > 0 else []),
+        f"changes: {_counts(summary['counts'])}",
+        *_gains(summary["gains"]),
+        *(f"{words}: {_length(summary[field])}" for field, words in COUNTED.items() if summary[field]),
+        "details: `lutra summary`",
+    ]
+    return "\n".join(_cut(printable(line)) for line in told)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+
+
+def _head(summary: Document) -> list[str]:
+    days = summary["days"]
+    before = "the day before" if days == 1 else f"the {days} days before"
+    return [
+        f"{_day(summary['since'])} to {_day(summary['until'])} (UTC), against {before}",
+        f"{_count(summary['databases_in_all'], 'database')}; {_harm(summary['findings_by_kind'])}",
+    ]
+
+
+def _length(items: Sequence[object]) -> str:
+    return f"{len(items)} or more" if len(items) == LISTED else str(len(items))
 
 
 def _section(title: str, items: Sequence[str], empty: str = "") -> Iterator[str]:
@@ -66,13 +103,13 @@ def comparison(compared: Document | None) -> str:
 
 
 def _gains(found: Document) -> list[str]:
-    """Nothing before the first gain was told."""
-    if not found["told"]:
+    """Empty before the first gain is reported."""
+    if not found["reported"]:
         return []
-    told = f"{_count(found['told'], 'gain')} told in the last 100 days"
+    reported = f"{_count(found['reported'], 'gain')} reported in the last 100 days"
     if found["share"] is None:
-        return [f"{told}; none was judged again yet"]
-    return [f"{told}: {found['holds']} of {found['holds'] + found['decayed']} that were judged again still hold"]
+        return [f"{reported}; none was judged again yet"]
+    return [f"{reported}: {found['holds']} of {found['holds'] + found['decayed']} that were judged again still hold"]
 
 
 def _event(found: Document) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases import load_hours
-from lutra_service.app.summary import weekly
+from lutra_service.app.observations import week
+from lutra_service.app.observations.week_changes import LISTED
 from lutra_service.db.schema.recommendation import Measurement
 from lutra_service.db.schema.records import Finding, LoadHour
 from lutra_service.db.store import UnitOfWork
@@ -26,7 +27,7 @@ def summary(service: Service, query: str = "", now: datetime | None = None) -> D
     if now is None:
         found: Document = service.take("GET", f"/v1/summary{query}")
         return found
-    return service.store.read(lambda unit: weekly.summary(_then(unit, now), 7))
+    return service.store.read(lambda unit: week.summary(_then(unit, now), 7))
 
 
 def _then(unit: UnitOfWork, now: datetime) -> UnitOfWork:
@@ -187,13 +188,13 @@ def test_the_lists_of_a_fleet_are_bounded(service: Service) -> None:
     for number in range(60):
         service.database(f"shop {number:02d}")
     found = summary(service)
-    assert (len(found["databases"]), found["databases_in_all"], len(found["silent"])) == (60, 60, weekly.LISTED)
+    assert (len(found["databases"]), found["databases_in_all"], len(found["silent"])) == (60, 60, LISTED)
     assert "  and 42 more" in found["text"]
     assert max(map(len, found["text"].splitlines())) <= 100
 
 
-def test_the_gains_that_still_hold_are_counted_once_one_was_told(service: Service, agent: Agent) -> None:
-    assert summary(service)["gains"] == {"told": 0, "holds": 0, "decayed": 0, "unknown": 0, "share": None}
+def test_the_gains_that_still_hold_are_counted_once_one_was_reported(service: Service, agent: Agent) -> None:
+    assert summary(service)["gains"] == {"reported": 0, "holds": 0, "decayed": 0, "unknown": 0, "share": None}
     made = applied(service, agent)
     found = []
     for gain in ("told", "holds", "decayed"):
@@ -201,6 +202,6 @@ def test_the_gains_that_still_hold_are_counted_once_one_was_told(service: Servic
             lambda unit, gain=gain: unit.recommendations.change(made["id"], measurement=Measurement(gain=gain))
         )
         found.append(summary(service))
-    assert [(f["gains"]["told"], f["gains"]["share"]) for f in found] == [(1, None), (1, 1.0), (1, 0.0)]
-    assert "1 gain told in the last 100 days; none was judged again yet" in found[0]["text"]
+    assert [(f["gains"]["reported"], f["gains"]["share"]) for f in found] == [(1, None), (1, 1.0), (1, 0.0)]
+    assert "1 gain reported in the last 100 days; none was judged again yet" in found[0]["text"]
     assert "1 of 1 that were judged again still hold" in found[1]["text"]

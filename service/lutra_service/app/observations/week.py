@@ -9,7 +9,8 @@ from lutra_models.symptoms.listed import HARMFUL
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases import figures
-from lutra_service.app.summary import changes, load, words
+from lutra_service.app.observations import week_changes, week_load, week_words
+from lutra_service.app.observations.week_changes import LISTED
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.records import Database, Finding, Session
@@ -17,8 +18,6 @@ from lutra_service.db.store import UnitOfWork
 
 DATABASES = 500
 """The most databases whose load a summary lists."""
-LISTED = 50
-"""The most items of each other list."""
 PAGE = 500
 GAINS = timedelta(days=100)
 """A change that was made active earlier is no longer asked whether its gain holds."""
@@ -31,10 +30,10 @@ def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
 
     `text` tells all of it.
     """
-    span = load.Span(unit.now, days)
+    span = week_load.Span(unit.now, days)
     databases = {d.id: d for d in _databases(unit, only)}
     names = {id_: d.name for id_, d in databases.items()}
-    weeks = load.weeks(unit.load_hours.between(span.before, span.until, only), span)
+    weeks = week_load.weeks(unit.load_hours.between(span.before, span.until, only), span)
     weeks = {id_: week for id_, week in weeks.items() if id_ in databases}
     harm = _harm(unit, list(databases))
     findings = [f for f in unit.findings.current(HARMFUL, LISTED, only) if f.database_id in names]
@@ -47,7 +46,7 @@ def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
         "databases": _loads(span, databases, weeks, harm),
         "databases_in_all": len(databases),
         "gains": _gains(unit, only),
-        **changes.happened(unit, span.since, only, names),
+        **week_changes.happened(unit, span.since, only, names),
         "findings": [_finding(f, names) for f in findings],
         "findings_by_kind": {kind: sum(of.get(kind, 0) for of in harm.values()) for kind in HARMFUL},
         "gone": [_finding(f, names) for f in gone if f.database_id in names],
@@ -55,13 +54,13 @@ def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
         "sessions": [_session(s, names) for s in sessions if s.database_id in names],
         "silent": _silent(span, databases.values(), weeks),
     }
-    return {**made, "text": "\n".join(words.lines(made))}
+    return {**made, "text": "\n".join(week_words.lines(made))}
 
 
 def _gains(unit: UnitOfWork, only: str | None) -> Document:
     """Of the changes of the last hundred days."""
-    found = figures.told_and_held(unit, unit.now - GAINS, only)
-    counts = {"told": found.told, "holds": found.holds, "decayed": found.decayed, "unknown": found.unknown}
+    found = figures.reported_and_held(unit, unit.now - GAINS, only)
+    counts = {"reported": found.reported, "holds": found.holds, "decayed": found.decayed, "unknown": found.unknown}
     return {**counts, "share": found.share}
 
 
@@ -81,32 +80,32 @@ def _harm(unit: UnitOfWork, ids: Sequence[str]) -> dict[str, dict[str, int]]:
 
 
 def _loads(
-    span: load.Span,
+    span: week_load.Span,
     databases: Mapping[str, Database],
-    weeks: Mapping[str, load.Week],
+    weeks: Mapping[str, week_load.Week],
     harm: Mapping[str, Mapping[str, int]],
 ) -> list[Document]:
     """The largest change at comparable load first, then the most harmful findings."""
-    compared = load.compared(weeks, span)
+    compared = week_load.compared(weeks, span)
 
     def place(id_: str) -> tuple[object, ...]:
         findings = (-harm.get(id_, {}).get(kind, 0) for kind in HARMFUL)
-        return -load.difference(compared.get(id_)), *findings, databases[id_].name
+        return -week_load.difference(compared.get(id_)), *findings, databases[id_].name
 
     order = sorted(databases, key=place)
     return [_load(databases[id_], span, weeks.get(id_), compared.get(id_)) for id_ in order[:DATABASES]]
 
 
-def _load(database: Database, span: load.Span, week: load.Week | None, compared: Document | None) -> Document:
+def _load(database: Database, span: week_load.Span, week: week_load.Week | None, compared: Document | None) -> Document:
     return {
         "database": database.id,
         "name": database.name,
         "engine": database.engine,
         "p99_of": (week and week.p99_of) or None,
-        "now": load.figures(week, span.since, span.until),
-        "before": load.figures(week, span.before, span.since),
+        "now": week_load.figures(week, span.since, span.until),
+        "before": week_load.figures(week, span.before, span.since),
         "compared": compared,
-        "daily": load.daily(week, span),
+        "daily": week_load.daily(week, span),
     }
 
 
@@ -142,9 +141,9 @@ def _session(found: Session, names: Mapping[str, str]) -> Document:
     }
 
 
-def _silent(span: load.Span, databases: Iterable[Database], weeks: Mapping[str, load.Week]) -> list[Document]:
+def _silent(span: week_load.Span, databases: Iterable[Database], weeks: Mapping[str, week_load.Week]) -> list[Document]:
     """The databases without windows in some hours, or without a report now: the longest silence first."""
-    found = [(load.missed(weeks.get(d.id), span, d.created_at), d) for d in databases]
+    found = [(week_load.missed(weeks.get(d.id), span, d.created_at), d) for d in databases]
     late = span.until - SILENT
     away = [(n, d) for n, d in found if n or d.last_report_at is None or d.last_report_at < late]
     away.sort(key=lambda each: (-each[0], each[1].name))

@@ -14,8 +14,8 @@ from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.records import AuditEntry
 from lutra_service.db.store import UnitOfWork
 
-MOST = 50
-"""The most entries of each list."""
+LISTED = 50
+"""The most items of a list, except that of the databases."""
 THROUGH_LUTRA: Mapping[str, str] = {
     **{action: state.value for state, action in audit.ACTIONS.items()},
     "recommendation.reject": "rejected",
@@ -31,7 +31,7 @@ def happened(unit: UnitOfWork, since: datetime, only: str | None, names: Names) 
     """The newest entries of each list, and the number of each kind. Of the databases in `names` alone."""
     found: Document = {"counts": {}}
     for field, verbs in LISTS.items():
-        entries, counted = unit.audit.within(since, list(verbs), MOST, only)
+        entries, counted = unit.audit.within(since, list(verbs), LISTED, only)
         known = unit.recommendations.named([e.target for e in entries])
         found["counts"] |= {what: counted.get(action, 0) for action, what in verbs.items()}
         found[field] = [
