@@ -10,7 +10,7 @@ import pytest
 APP = Path(__file__).parents[2] / "service" / "lutra_service" / "app"
 HERE = APP / "tuning" / "consequences"
 BY_HAND = {
-    *("audit.decision", "audit.happened", "declined.remember", "versions.begin_shadows", "settling.settle"),
+    *("audit.decision", "audit.happened", "remember_declined", "versions.begin_shadows", "settling.settle"),
     *("session_steps.undone", "undone", "advance", "unit.news.note", "unit.publish"),
 }
 
@@ -32,4 +32,4 @@ def test_no_use_case_carries_out_what_follows_from_its_step(room: str) -> None:
 def test_what_it_looks_for_is_done_in_the_room_for_it() -> None:
     sources = [path.read_text() for path in HERE.glob("*.py")]
     made = {name for source in sources for name in done_by_hand(source)}
-    assert {"audit.decision", "declined.remember", "versions.begin_shadows", "settling.settle"} <= made
+    assert {"audit.decision", "remember_declined", "versions.begin_shadows", "settling.settle"} <= made
