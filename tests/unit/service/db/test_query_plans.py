@@ -19,13 +19,20 @@ pytestmark = pytest.mark.slow
 REPORTS = 100_000
 BIG = "db_000001"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-LARGE = ("reports", "recommendations", "events", "snapshots", "idempotency_keys", "settings")
+LARGE = (
+    *("reports", "recommendations", "events", "snapshots", "idempotency_keys", "settings"),
+    *("load_hours", "audit"),
+)
 
 SERIES = {
     "sqlite": "WITH RECURSIVE s(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM s WHERE n < {last}) ",
     "postgresql": "WITH s AS (SELECT n FROM generate_series({first}, {last}) n) ",
 }
 MOMENT = "'2026-01-01 00:00:00'"
+HOURS_AGO = {
+    "sqlite": "datetime('2026-01-01', '-' || ({}) || ' hours')",
+    "postgresql": "timestamp '2026-01-01' - ({}) * interval '1 hour'",
+}
 ID = {"sqlite": "printf('%06d', {})", "postgresql": "to_char({}, 'FM000000')"}
 
 
@@ -100,6 +107,12 @@ class Filling:
         self.rows(
             5_000, "settings (database_id, hash, settings, first_seen_at)", f"{owner}, {self.id('h', 'n')}, {zero}, {t}"
         )
+        self.rows(
+            96_000,
+            "load_hours (id, database_id, hour, p99_of, windows, newest, qps)",
+            f"{self.id('lh', 'n')}, {self.id('db', '1 + n % 40')}, {HOURS_AGO[self.dialect].format('n / 40')}, "
+            f"'log of statement', 360, n, 1.5",
+        )
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("VACUUM ANALYZE" if self.dialect == "postgresql" else "ANALYZE")
 
@@ -137,6 +150,14 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "settings of some reports": lambda u: u.bulk.kept([(BIG, "h_000002"), ("db_000006", "h_000003")]),
     "whose reports may have consequences": lambda u: u.bulk.busy([BIG, "db_000006", "db_000007"], u.now, 12),
     "which sessions have enough readings": lambda u: u.workloads.measured([f"ts_{i:06d}" for i in range(2, 18)], 3),
+    "the load of all databases in two weeks": lambda u: u.load_hours.between(BEFORE, NOW),
+    "the load of a database in two weeks": lambda u: u.load_hours.between(BEFORE, NOW, BIG),
+    "the newest report in a database's load": lambda u: u.load_hours.newest(BIG),
+    "the newest changes of all databases": lambda u: u.audit.within(NOW, ["recommendation.apply", "guard.fire"], 50),
+    "the newest changes of a database": lambda u: u.audit.within(NOW, ["recommendation.apply", "guard.fire"], 50, BIG),
+    "recommendations by their ids": lambda u: u.recommendations.named([f"rec_{i:06d}" for i in range(2, 52)]),
+    "what waits for a decision anywhere": lambda u: u.recommendations.waiting(50),
+    "what waits for a decision on a database": lambda u: u.recommendations.waiting(50, BIG),
     "old heartbeats": lambda u: u.retention.delete_heartbeats(BIG, BEFORE),
     "old windows": lambda u: u.retention.mergeable("db_000008", BEFORE),
     "surplus reports": lambda u: u.retention.delete_surplus_reports(BIG, BEFORE, 2000),
