@@ -54,6 +54,9 @@ NOT_RUN = {
     "needs a database server": 12,
     "needs root": 2,
     "needs the network": 2,
+    "it installs a package": 1,
+    "nobody listens at this address": 1,
+    "the URL belongs to a workspace of yours": 1,
 }
 """Why a block is not run, and how many there are: one more is a decision to be made here."""
 

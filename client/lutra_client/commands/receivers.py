@@ -25,9 +25,14 @@ def receivers() -> None:
     `admin`.
 
     \b
+    lutra receivers list
     lutra receivers add oncall https://hooks.example.com/lutra --only reverted --only guard
+    lutra receivers show oncall
     lutra receivers test oncall
     lutra receivers deliveries oncall
+    lutra receivers disable oncall
+    lutra receivers enable oncall
+    lutra receivers remove oncall
     """
 
 

@@ -17,7 +17,6 @@ from lutra_models.errors import printable
 
 from lutra_service.commands.local import HOST, Local, Record, Unusable, answer
 from lutra_service.commands.verbs import Verb
-from lutra_service.common.settings import own_folder
 
 if TYPE_CHECKING:
     from lutra_service.common.settings import Settings
@@ -73,6 +72,8 @@ def down(delete: bool, yes: bool) -> None:
     \b
     lutra down
     """
+    from lutra_service.common.settings import own_folder
+
     if not own_folder().is_dir():
         click.echo("no service of `lutra up` is on this machine")
         return

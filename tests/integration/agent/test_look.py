@@ -72,7 +72,7 @@ def test_postgresql_is_read_and_nothing_else() -> None:
         assert 'GRANT pg_monitor TO "poor";' in {lack["remedy"] for lack in poor["account"]["lacks"]}
         with pooler(server, "transaction") as port:
             refused = CliRunner().invoke(look, [f"postgresql://{server.user}@127.0.0.1:{port}/postgres"])
-            assert (refused.exit_code, "a pooler answers instead of the server" in refused.output) == (2, True)
+            assert (refused.exit_code, "this address belongs to a connection pooler" in refused.output) == (2, True)
 
 
 def test_mariadb_is_read_and_nothing_else() -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from lutra_client.commands.program import main
 from lutra_models.digest import fingerprint
 from lutra_models.gp import playing
-from lutra_service.app.jobs import model_jobs, past_sessions
+from lutra_service.app.jobs import model_jobs
 from lutra_service.db.store import UnitOfWork
 from lutra_service.workers import worker
 
@@ -125,7 +125,7 @@ def test_the_first_scorecard_grows_session_by_session_and_a_later_one_replaces_i
 ) -> None:
     def grown(unit: UnitOfWork, id_: str) -> list[int]:
         """The sessions in the scorecard after each step of one computation."""
-        job, seen = past_sessions.start(unit, id_), []
+        job, seen = model_jobs.start(unit, id_), []
         while (task := model_jobs.prepare(unit, job.id)) is not None:
             unit.jobs.cancel([job.id])
             model_jobs.complete(unit, job.id, getattr(worker, task.name)(task.payload))
