@@ -23,6 +23,7 @@ from lutra_models.gp.surrogate.bounds import fit_within
 from lutra_models.gp.surrogate.calibration import calibrated
 from lutra_models.gp.surrogate.dataset import Grouped, Readings, direction, readings_of, targets
 from lutra_models.gp.surrogate.feasibility import fit_feasibility
+from lutra_models.gp.surrogate.numpy_fit import NUMPY
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.steadiness import windows
 from lutra_models.gp.surrogate.table import quick, surrogate
@@ -145,9 +146,12 @@ class _Fitter:
     def _predicted(self, metric: str, group: Grouped, fitted: _Fitted, belief: Belief) -> Array:
         """(n,) the mean of each reading's target by a model that was fitted to none of its part of the readings.
 
-        A part whose model cannot be fitted is left out with the hyperparameters of all.
+        A part whose model cannot be fitted is left out with the hyperparameters of all. So are all readings of a
+        surrogate of another kind, because nobody knows how long its fits take.
         """
         readings, options, mean = fitted.readings, self.options, fitted.gp.left_out()[0]
+        if quick(self.surrogate) is not NUMPY:
+            return mean
         few = replace(
             options.surrogate, fitted_rows=min(options.surrogate.fitted_rows, options.calibration.folded_rows)
         )
