@@ -13,7 +13,7 @@ FROM build AS build-service
 COPY client client
 COPY service service
 COPY public public
-RUN $INSTALL "./models[gp]" ./public "./client[mcp]" "./service[postgresql,dask,parquet,public,mcp]"
+RUN $INSTALL "./models[gp]" ./public "./client[mcp]" "./service[postgresql,dask,parquet,public,mcp,apprise]"
 
 FROM build AS build-agent
 COPY agent agent
