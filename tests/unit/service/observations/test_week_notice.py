@@ -16,6 +16,7 @@ from lutra_service.db.schema.records import Delivery
 from lutra_service.db.store import Store, UnitOfWork
 
 from tests.support.service.application import engine_of
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 MONDAY = datetime(2026, 3, 30, 8, tzinfo=UTC)
@@ -100,7 +101,7 @@ def test_of_several_processes_at_the_same_moment_one_sends_it(fleet: Fleet, monk
     meet, notice = Barrier(3), week_words.notice
 
     def together(summary: dict[str, object]) -> str:
-        meet.wait(30)
+        meet.wait(PATIENCE_S)
         return notice(summary)
 
     monkeypatch.setattr(week_words, "notice", together)
