@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers.engines import missing
 from tests.support.service.served import LUTRA, Served
 
 pytestmark = pytest.mark.slow
@@ -56,7 +57,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_completes_verbs_options_and_names(place: dict[str, str], shell: str) -> None:
     if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+        missing(shell)
 
     def offered(line: str) -> set[str]:
         words = line.split(" ")

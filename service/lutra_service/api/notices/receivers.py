@@ -21,7 +21,7 @@ from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.notices import schemas
 from lutra_service.app.notices import receivers
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Delivery, DeliveryState, Receiver
+from lutra_service.db.schema.notices import Delivery, DeliveryState, Receiver
 from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["receivers"], prefix="/v1/receivers")

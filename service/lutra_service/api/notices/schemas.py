@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from lutra_service.api.http.body import Answer, Body, Label
-from lutra_service.db.schema.records import DeliveryKind, DeliveryState, NoticeKind, ReceiverKind
+from lutra_service.db.schema.notices import DeliveryKind, DeliveryState, NoticeKind, ReceiverKind
 
 Time = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 Zone = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")]

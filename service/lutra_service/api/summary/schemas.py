@@ -7,7 +7,7 @@ from datetime import datetime
 from lutra_models.symptoms import Kind
 
 from lutra_service.api.http.body import Answer
-from lutra_service.api.recommendations.schemas import ComparisonAnswer
+from lutra_service.api.recommendations.judgement_schemas import ComparisonAnswer
 from lutra_service.api.sessions.schemas import SessionState
 
 

@@ -17,8 +17,9 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.common.actor import AUTOMATIC, SERVICE, Actor, current_actor
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.judged import Look
+from lutra_service.db.schema.notices import NoticeKind
 from lutra_service.db.schema.recommendation import Recommendation
-from lutra_service.db.schema.records import AuditEntry, NoticeKind
+from lutra_service.db.schema.records import AuditEntry
 from lutra_service.db.schema.transitions import Transition
 from lutra_service.db.store import UnitOfWork
 

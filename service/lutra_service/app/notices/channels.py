@@ -21,7 +21,7 @@ from standardwebhooks import Webhook
 from lutra_service.app.notices import by_apprise
 from lutra_service.app.notices.messages import document
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Delivery, Receiver
+from lutra_service.db.schema.notices import Delivery, Receiver
 
 ATTEMPT_S = 10.0
 """The time limit of an attempt, from the name's resolution to the status line."""
@@ -47,7 +47,7 @@ class Answer:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the receiver wants nothing more."""
+        """Whether the receiver asks for no further messages."""
         return self.status == GONE
 
 
@@ -65,7 +65,7 @@ def send(receiver: Receiver, message: Delivery, now: datetime) -> Answer:
     except ssl.SSLError as error:
         return Answer(error=f"TLS: {error.reason or 'the handshake failed'}"[:LONGEST_ERROR])
     except (socket.gaierror, UnicodeError):
-        return Answer(error="the name of its host is not known")
+        return Answer(error="the name of its host cannot be resolved")
     except OSError as error:
         return Answer(error=f"no connection: {error.strerror or 'it was closed'}"[:LONGEST_ERROR])
     except h11.ProtocolError:
@@ -121,7 +121,7 @@ def _status(http: h11.Connection, connection: socket.socket, deadline: float) ->
 
 @contextmanager
 def _connected(host: str, port: int | None, tls: bool, deadline: float) -> Iterator[socket.socket]:
-    """To the address that was checked: the name is not resolved again."""
+    """A connection to an address that was checked: the name is not resolved again."""
     plain = _connection(host, port or (443 if tls else 80), deadline)
     try:
         plain.settimeout(_left(deadline))
@@ -148,7 +148,7 @@ def addresses(host: str, port: int) -> list[str]:
     """The addresses of a host. Raises NotSent for one that only this machine's own network reaches, where clouds keep
     their machines' secrets.
     """
-    found = [str(told[4][0]) for told in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    found = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for text in found:
         address = ipaddress.ip_address(text.partition("%")[0])
         mapped = getattr(address, "ipv4_mapped", None) or address
@@ -158,7 +158,7 @@ def addresses(host: str, port: int) -> list[str]:
 
 
 def _left(deadline: float) -> float:
-    """Raises TimeoutError if none is."""
+    """The seconds until the deadline. Raises TimeoutError if it has passed."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError

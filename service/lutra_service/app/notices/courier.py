@@ -24,7 +24,7 @@ from lutra_service.common.ids import new_id
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import DELIVERIES
 from lutra_service.db.repositories.notices import OUTBOX
-from lutra_service.db.schema.records import Delivery, Receiver
+from lutra_service.db.schema.notices import Delivery, Receiver
 from lutra_service.db.store import Store, StoreAway, UnitOfWork
 
 log = logging.getLogger(__name__)
@@ -56,11 +56,11 @@ class Courier:
         self._owner = new_id("own", store.now())
 
     def ready(self) -> list[str]:
-        """The receivers for which something waits that may be sent now, and to which no process sends."""
+        """The receivers that have a message to send now, and to which no process sends."""
         return self._store.read(_ready)
 
     def serve(self, receiver_id: str) -> bool:
-        """Send one message, if one is due and no other process sends to the receiver; whether that was so."""
+        """Send one message, if one is due and no other process sends to the receiver. Returns whether one was sent."""
         claimed = self._store.write(partial(self._claim, receiver_id=receiver_id))
         if claimed is None:
             return False
@@ -76,25 +76,25 @@ class Courier:
         found = next_message(unit, receiver)
         if isinstance(found, Delivery):
             # What may have arrived is repeated as it is, even if this process dies before it knows.
-            told: Document = {"attempts": found.attempts + 1, "tried_at": found.tried_at or unit.now}
-            unit.deliveries.change(found.id, **told)
-            return receiver, replace(found, **told)
+            attempt: Document = {"attempts": found.attempts + 1, "tried_at": found.tried_at or unit.now}
+            unit.deliveries.change(found.id, **attempt)
+            return receiver, replace(found, **attempt)
         unit.receivers.release(receiver_id, self._owner, found)
         return None
 
     def _mark(self, unit: UnitOfWork, receiver: Receiver, message: Delivery, answer: Answer) -> None:
         """Keep the answer. A receiver that was deleted meanwhile has no log."""
-        told = {"status": answer.status, "error": answer.error}
+        outcome = {"status": answer.status, "error": answer.error}
         tried_at, retry_at = message.tried_at or unit.now, None
         if answer.is_delivered:
-            unit.deliveries.end([message.id], "delivered", unit.now, **told)
+            unit.deliveries.end([message.id], "delivered", unit.now, **outcome)
             result = "delivered"
         elif answer.is_gone or message.kind == "test" or unit.now - tried_at >= GIVEN_UP_AFTER:
-            unit.deliveries.end([message.id], "failed", unit.now, **told)
+            unit.deliveries.end([message.id], "failed", unit.now, **outcome)
             result = "failed"
             log.warning("the receiver %s did not get %s: %s", receiver.id, message.id, answer.error)
         else:
-            unit.deliveries.change(message.id, **told)
+            unit.deliveries.change(message.id, **outcome)
             retry_at, result = unit.now + pause(message.attempts, self._random), "retried"
         unit.receivers.release(receiver.id, self._owner, retry_at)
         if answer.is_gone:
@@ -109,7 +109,7 @@ def _ready(unit: UnitOfWork) -> list[str]:
 
 
 def disable(unit: UnitOfWork, receiver_id: str, why: str) -> None:
-    """By the service, which drops what waits."""
+    """Disable a receiver for the service, and drop its waiting messages."""
     unit.receivers.change(receiver_id, enabled=False, disabled_because=why)
     unit.deliveries.end_all(receiver_id, unit.now, f"the receiver was disabled: {why}")
     audit.record(unit, "receiver.disable", receiver_id, None, {"why": why}, database_id=None, by=SERVICE)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from lutra_service.app.notices.outbox import LONGEST_TEXT, plain
 from lutra_service.app.notices.quiet_hours import QuietHours
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Delivery, DeliveryKind, Receiver
+from lutra_service.db.schema.notices import Delivery, DeliveryKind, Receiver
 from lutra_service.db.store import UnitOfWork
 
 URGENT = ("test", "guard", "reverted")

@@ -1,4 +1,4 @@
-"""Notices: written for each receiver that wants them, in the transaction of what they tell."""
+"""Notices: written for each receiver that wants them, in the transaction of the event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from lutra_models.errors import printable
 
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Delivery, NoticeKind, Receiver
+from lutra_service.db.schema.notices import Delivery, NoticeKind, Receiver
+from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
 LONGEST_TEXT = 2000
@@ -59,8 +60,8 @@ def wants(receiver: Receiver, kind: NoticeKind, database: Database | None) -> bo
 
 def _shown(database: Database | None, text: str, facts: Mapping[str, Any]) -> Document:
     named = {} if database is None else {"database": _of(database)}
-    told = text if database is None else f"{database.name}: {text}"
-    return {"text": plain(told, LONGEST_TEXT), "facts": {**named, **_plain(facts)}}
+    whole = text if database is None else f"{database.name}: {text}"
+    return {"text": plain(whole, LONGEST_TEXT), "facts": {**named, **_plain(facts)}}
 
 
 def _of(database: Database) -> Document:

@@ -1,4 +1,4 @@
-"""The hours in which a receiver gets only urgent notices, by the clock on a wall in its time zone."""
+"""The hours in which a receiver gets only urgent notices, by the local time of its time zone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lutra_models.maintenance import known_zone
 class QuietHours:
     """From `start` to `end` ("HH:MM") each day, over midnight if the end is earlier.
 
-    Raises ValueError for a time that is none, for two equal times, and for a time zone that this machine does not know.
+    Raises ValueError for an invalid time, for two equal times, and for a time zone that this machine does not know.
     """
 
     start: str
@@ -21,12 +21,12 @@ class QuietHours:
 
     def __post_init__(self) -> None:
         if time.fromisoformat(self.start) == time.fromisoformat(self.end):
-            raise ValueError(f"quiet hours end at another time than they start, got {self.start} for both")
+            raise ValueError(f"the start and the end of quiet hours must differ, got {self.start} for both")
         if known_zone(self.zone) is None:
             raise ValueError(f"zone must be a time zone such as Europe/Berlin, got {self.zone!r}")
 
     def hold(self, now: datetime) -> bool:
-        """Whether `now` is within them. Where a clock is set forward or back, what it shows counts."""
+        """Whether `now` is within them. When clocks are set forward or back, the local time counts."""
         start, end = time.fromisoformat(self.start), time.fromisoformat(self.end)
         shown = now.astimezone(known_zone(self.zone)).time()
         return start <= shown < end if start < end else shown >= start or shown < end

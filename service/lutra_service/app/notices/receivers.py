@@ -15,7 +15,7 @@ from lutra_service.app.notices import by_apprise
 from lutra_service.app.notices.outbox import plain
 from lutra_service.app.notices.quiet_hours import QuietHours
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Delivery, Receiver, ReceiverKind
+from lutra_service.db.schema.notices import Delivery, Receiver, ReceiverKind
 from lutra_service.db.store import UnitOfWork
 
 MOST = 50
@@ -28,9 +28,7 @@ def create(unit: UnitOfWork, name: str, kind: ReceiverKind, target: str, **wishe
     Raises InvalidRequest for a target that cannot be used, and Conflict for a name that is taken.
     """
     if unit.receivers.count() >= MOST:
-        raise Conflict(
-            f"there are {MOST} receivers already, which is the most: delete one with `lutra receivers remove`"
-        )
+        raise Conflict(f"there are already {MOST} receivers, the maximum: delete one with `lutra receivers remove`")
     _verify_name(unit, name)
     (_verify_webhook if kind == "webhook" else by_apprise.verify)(target)
     secret = f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}" if kind == "webhook" else None
@@ -65,7 +63,7 @@ def delete(unit: UnitOfWork, id_: str) -> Receiver:
 
 
 def test(unit: UnitOfWork, id_: str) -> Delivery:
-    """A message that is tried once, at once, whatever waits."""
+    """A test message, which is sent once, before all waiting messages."""
     receiver = unit.receivers.get(id_)
     if not receiver.enabled:
         raise Conflict(f"{id_} is disabled: enable it with `lutra receivers enable`, then test it")
@@ -101,7 +99,7 @@ def shown(receiver: Receiver) -> Document:
 
 def _verify_name(unit: UnitOfWork, name: str) -> None:
     if unit.receivers.named(name) is not None:
-        raise Conflict(f"a receiver is named {name!r} already")
+        raise Conflict(f"another receiver already has the name {name!r}")
 
 
 def _verify_webhook(target: str) -> None:

@@ -10,8 +10,9 @@ from lutra_models.history import Mode
 from lutra_service.app.access.audit import NOTICED, in_words, moved
 from lutra_service.app.notices.outbox import notify
 from lutra_service.common.documents import Document
+from lutra_service.db.schema.notices import NoticeKind
 from lutra_service.db.schema.recommendation import Recommendation
-from lutra_service.db.schema.records import AuditEntry, NoticeKind, Session
+from lutra_service.db.schema.records import AuditEntry, Session
 from lutra_service.db.store import UnitOfWork
 
 WORDS: Mapping[NoticeKind, str] = {
@@ -86,11 +87,13 @@ def _evidence(row: Recommendation | None) -> str:
         return ""
     if row.judgement is not None:
         return row.judgement.sentence
-    told = [
+    predicted = [
         f"{metric} {p['median']:.4g} ({p['low']:.4g} to {p['high']:.4g})"
         for metric, p in row.proposal.predictions.items()
     ]
-    return f"predicted {', '.join(told)}" if told else next((r["sentence"] for r in row.proposal.reasons), "")
+    if predicted:
+        return f"predicted {', '.join(predicted)}"
+    return next((r["sentence"] for r in row.proposal.reasons), "")
 
 
 def _command(row: Recommendation | None, target: str) -> str:
@@ -102,6 +105,6 @@ def _link(row: Recommendation | None) -> Document:
 
 
 def _is_trial(unit: UnitOfWork, row: Recommendation) -> bool:
-    """Whether it is a lab's, whose trials come one after another and are decided by nobody."""
+    """Whether it is a trial of a lab's session, which needs no decision."""
     session = unit.sessions.of(row)
     return session is not None and LAB in (session.mode, unit.databases.get(row.database_id).agent.mode)

@@ -27,14 +27,14 @@ class Silence:
         """One turn: record the silences that began and ended."""
         found = store.read(lambda unit: unit.databases.silent_or_back(self._heard(unit.now)))
         for id_ in found:
-            store.write(lambda unit, id_=id_: self._tell(unit, id_))  # type: ignore[misc]
+            store.write(lambda unit, id_=id_: self._record(unit, id_))  # type: ignore[misc]
 
     def _heard(self, now: datetime) -> datetime:
         """Before this moment, a last report may be the beginning of a silence."""
         return now - AT_LEAST if now - self.began_at >= AT_LEAST else NEVER
 
-    def _tell(self, unit: UnitOfWork, id_: str) -> None:
-        """Of a database as it is now: another process may have told it meanwhile."""
+    def _record(self, unit: UnitOfWork, id_: str) -> None:
+        """Record the silence of a database or its end, unless another process has done so meanwhile."""
         database = unit.databases.lock(id_)
         last = database.last_report_at
         if last is None or database.retired_at is not None:
@@ -42,12 +42,12 @@ class Silence:
         if database.silent_since is not None:
             if last > database.silent_since:
                 unit.databases.change(id_, silent_since=None)
-                why = f"no report had come for {_span(last - database.silent_since)}"
+                why = f"no report arrived for {_span(last - database.silent_since)}"
                 audit.record(unit, "agent.back", id_, None, {"why": why}, database_id=id_, by=SERVICE)
         elif unit.now - max(last, self.began_at) > _patience(unit, database):
             unit.databases.change(id_, silent_since=last)
             why = (
-                f"no report has come since {last:%Y-%m-%d %H:%M} UTC: check whether `lutra-agent run` is running on "
+                f"no report has arrived since {last:%Y-%m-%d %H:%M} UTC: check whether `lutra-agent run` is running on "
                 "its host, and run `lutra-agent check` there"
             )
             audit.record(unit, "agent.silent", id_, None, {"why": why}, database_id=id_, by=SERVICE)

@@ -20,7 +20,7 @@ DATABASES = 500
 """The most databases whose load a summary lists."""
 PAGE = 500
 GAINS = timedelta(days=100)
-"""A change that was made active earlier is no longer asked whether its gain holds."""
+"""The gains of earlier changes are not counted."""
 SILENT = timedelta(minutes=10)
 """The time without a report after which an agent counts as silent."""
 
@@ -28,7 +28,7 @@ SILENT = timedelta(minutes=10)
 def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
     """Of the last `days` days, against as many before: of the databases that are in use, or of the one.
 
-    `text` tells all of it.
+    `text` is the same summary for people.
     """
     span = week_load.Span(unit.now, days)
     databases = {d.id: d for d in _databases(unit, only)}
@@ -39,7 +39,7 @@ def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
     findings = [f for f in unit.findings.current(HARMFUL, LISTED, only) if f.database_id in names]
     gone = unit.findings.gone(HARMFUL, span.since, LISTED, only)
     waiting, sessions = unit.recommendations.waiting(LISTED, only), unit.sessions.within(span.since, LISTED, only)
-    made: Document = {
+    found: Document = {
         "since": span.since,
         "until": span.until,
         "days": days,
@@ -54,7 +54,7 @@ def summary(unit: UnitOfWork, days: int, only: str | None = None) -> Document:
         "sessions": [_session(s, names) for s in sessions if s.database_id in names],
         "silent": _silent(span, databases.values(), weeks),
     }
-    return {**made, "text": "\n".join(week_words.lines(made))}
+    return {**found, "text": "\n".join(week_words.lines(found))}
 
 
 def _gains(unit: UnitOfWork, only: str | None) -> Document:

@@ -41,22 +41,22 @@ def happened(unit: UnitOfWork, since: datetime, only: str | None, names: Names) 
 
 
 def _event(unit: UnitOfWork, entry: AuditEntry, what: str, row: Recommendation | None, names: Names) -> Document:
-    told: Mapping[str, Any] = entry.after or {}
+    after: Mapping[str, Any] = entry.after or {}
     applied = row is not None and entry.action == audit.ACTIONS[State.APPLIED]
     judged = None if row is None or not applied else row.judgement
     return {
         "at": entry.at,
         "database": names[entry.database_id or ""],
         "what": what,
-        "recommendation": told.get("recommendation") if row is None else row.id,
-        "change": audit.in_words(told.get("changes") or _rolled_back(told)),
+        "recommendation": after.get("recommendation") if row is None else row.id,
+        "change": audit.in_words(after.get("changes") or _rolled_back(after)),
         "by": audit.named(unit, row.decided_by) if row is not None and applied else entry.token_name,
-        "why": told.get("why") or told.get("message") or told.get("reason") or "",
+        "why": after.get("why") or after.get("message") or after.get("reason") or "",
         "effect": None if judged is None else judged.part,
     }
 
 
-def _rolled_back(told: Mapping[str, Any]) -> dict[str, list[str]]:
+def _rolled_back(after: Mapping[str, Any]) -> dict[str, list[str]]:
     """The settings of a rollback on the host."""
-    found = told.get("settings") or {}
+    found = after.get("settings") or {}
     return {name: [str(moved.get("before")), str(moved.get("after"))] for name, moved in found.items()}

@@ -6,7 +6,7 @@ from datetime import datetime, time, timedelta
 
 from lutra_service.app.notices.outbox import notify_in_lines, wants
 from lutra_service.app.observations import week, week_words
-from lutra_service.db.schema.records import Receiver
+from lutra_service.db.schema.notices import Receiver
 from lutra_service.db.store import Store, UnitOfWork
 
 EVERY_S = 60.0

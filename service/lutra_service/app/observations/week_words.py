@@ -40,7 +40,7 @@ def lines(summary: Document) -> Iterator[str]:
 def notice(summary: Document) -> str:
     """A summary in at most eleven lines, with the command that prints all of it."""
     more = summary["databases_in_all"] - FIRST
-    told = [
+    shown = [
         *_head(summary),
         *(_load(d) for d in summary["databases"][:FIRST]),
         *([_count(more, "more database")] if more > 0 else []),
@@ -49,7 +49,7 @@ def notice(summary: Document) -> str:
         *(f"{words}: {_length(summary[field])}" for field, words in COUNTED.items() if summary[field]),
         "details: `lutra summary`",
     ]
-    return "\n".join(_cut(printable(line)) for line in told)
+    return "\n".join(_cut(printable(line)) for line in shown)
 
 
 def _cut(line: str) -> str:
@@ -139,13 +139,13 @@ def _session(found: Document) -> str:
 
 def _silent(found: Document) -> str:
     last = found["last_report_at"]
-    told = "no agent has reported yet" if last is None else f"last report {_minute(last)}"
-    return f"{found['database']}: {_count(found['hours'], 'hour')} without a window; {told}"
+    newest = "no agent has reported yet" if last is None else f"last report {_minute(last)}"
+    return f"{found['database']}: {_count(found['hours'], 'hour')} without a window; {newest}"
 
 
 def _harm(kinds: Mapping[str, int]) -> str:
-    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    return f"findings: {told}" if told else "no harmful findings"
+    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+    return f"findings: {counts}" if counts else "no harmful findings"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

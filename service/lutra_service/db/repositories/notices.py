@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, insert, or_, select
 
 from lutra_service.db.repositories.repository import Repository, remembered
-from lutra_service.db.schema.records import Delivery, DeliveryKind, DeliveryState, Receiver
+from lutra_service.db.schema.notices import Delivery, DeliveryKind, DeliveryState, Receiver
 from lutra_service.db.schema.tables import DeliveryRow, ReceiverRow
 
 OUTBOX = "deliveries"

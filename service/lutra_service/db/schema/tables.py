@@ -16,20 +16,19 @@ from sqlalchemy.schema import SchemaItem
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.columns import DOCUMENT, UtcDateTime
 from lutra_service.db.schema.dialects import DIALECTS
+from lutra_service.db.schema.notices import Delivery, Receiver
 from lutra_service.db.schema.recommendation import Recommendation
 from lutra_service.db.schema.records import (
     Accepted,
     Answer,
     AuditEntry,
     Database,
-    Delivery,
     Event,
     Finding,
     Job,
     LoadHour,
     ModelJob,
     ModelVersion,
-    Receiver,
     Session,
     Snapshot,
     StoredReport,

@@ -15,7 +15,7 @@ from lutra_service.app.notices.channels import Answer
 from lutra_service.app.notices.courier import Courier
 from lutra_service.app.notices.outbox import notify
 from lutra_service.app.tuning.consequences.follow import follow
-from lutra_service.db.schema.records import Delivery, Receiver
+from lutra_service.db.schema.notices import Delivery, Receiver
 from lutra_service.db.store import Store, UnitOfWork
 
 from tests.support.service.application import engine_of

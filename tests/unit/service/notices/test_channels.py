@@ -19,7 +19,7 @@ from lutra_models.errors import MissingExtension
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.notices import by_apprise, channels
 from lutra_service.app.notices.channels import addresses, send, signed
-from lutra_service.db.schema.records import Delivery, Receiver
+from lutra_service.db.schema.notices import Delivery, Receiver
 from standardwebhooks import Webhook
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from lutra_service.app.notices.messages import TOGETHER
 from lutra_service.app.notices.outbox import notify
 from lutra_service.app.retention.policy import prune
 from lutra_service.common.settings import Settings
-from lutra_service.db.schema.records import Receiver
+from lutra_service.db.schema.notices import Receiver
 from lutra_service.db.store import UnitOfWork
 
 from tests.support.waiting import until

@@ -12,7 +12,7 @@ from lutra_service.app.notices import receivers
 from lutra_service.app.notices.outbox import LONGEST_TEXT
 from lutra_service.app.observations import week, week_notice, week_words
 from lutra_service.app.tuning.consequences.follow import follow
-from lutra_service.db.schema.records import Delivery
+from lutra_service.db.schema.notices import Delivery
 from lutra_service.db.store import Store, UnitOfWork
 
 from tests.support.service.application import engine_of

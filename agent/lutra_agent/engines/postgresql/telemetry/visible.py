@@ -87,7 +87,7 @@ def _views(connection: Connection, major: int) -> Iterator[Visible]:
 
 def _granted(connection: Connection, grant: str) -> str:
     """What is not needed to tune, and gives some symptoms their numbers."""
-    return f"read where it is granted: {grant.format(account=quoted(str(connection.row('SELECT current_user')[0])))}"
+    return f"readable only with a grant: {grant.format(account=quoted(str(connection.row('SELECT current_user')[0])))}"
 
 
 def _statements(connection: Connection, view: StatementsView | None) -> Visible:

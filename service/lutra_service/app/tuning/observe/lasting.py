@@ -37,7 +37,7 @@ UNLIKELY = (LutraError, ValueError, TypeError, LookupError, ArithmeticError)
 
 
 @dataclass(frozen=True)
-class Found:
+class LookResult:
     """The result of a look that was due at `due`, None if it failed; with the windows that later looks need."""
 
     id: str
@@ -46,12 +46,12 @@ class Found:
     kept: Document | None
 
 
-def begun(database: Database, row: Recommendation, told: Judged) -> Measurement:
+def begun(database: Database, row: Recommendation, judged: Judged) -> Measurement:
     """The row's measurement with this judgement. A gain is judged again after a day."""
-    known = replace(row.measurement or Measurement(), judgement=told)
+    known = replace(row.measurement or Measurement(), judgement=judged)
     if known.gain not in (None, "told") or row.applied_at is None:
         return known
-    if not told.is_gain:
+    if not judged.is_gain:
         return replace(known, gain=None, look_at=None, kept=None)
     server = database.identity and asdict(database.identity)
     return replace(known, gain="told", look_at=row.applied_at + DAY, kept={"server": server})
@@ -65,7 +65,7 @@ def look(store: Store) -> None:
             store.write(partial(keep, found=found))
 
 
-def keep(unit: UnitOfWork, found: Found) -> None:
+def keep(unit: UnitOfWork, found: LookResult) -> None:
     """Store the look and the time of the next one, unless another process has looked meanwhile."""
     unit.databases.lock(unit.recommendations.get(found.id).database_id)
     row = unit.recommendations.get(found.id)
@@ -85,13 +85,13 @@ def keep(unit: UnitOfWork, found: Found) -> None:
 
 
 def _with(known: Measurement, judgement: Judged, made: Look, is_last: bool) -> Measurement:
-    """The first look and the last one are stored; one of which nothing is known is replaced by one that tells more."""
-    looks, told = judgement.lasting, made.state != "unknown"
-    if looks and looks[-1].state == "unknown" and told:
+    """Keep the first look and the last one. A look whose state is known replaces an unknown one."""
+    looks, is_known = judgement.lasting, made.state != "unknown"
+    if looks and looks[-1].state == "unknown" and is_known:
         looks = looks[:-1]
     elif looks and not is_last:
         return known
-    gain = made.state if told or known.gain == "told" else known.gain
+    gain = made.state if is_known or known.gain == "told" else known.gain
     return replace(known, judgement=replace(judgement, lasting=(*looks, made)), gain=gain)
 
 
@@ -104,7 +104,7 @@ def _span(judgement: Judgement | None) -> Document | None:
     return None if judgement is None else {"ratio": judgement.ratio, "low": judgement.low, "high": judgement.high}
 
 
-def _looked(unit: UnitOfWork, id_: str) -> Found | None:
+def _looked(unit: UnitOfWork, id_: str) -> LookResult | None:
     row = unit.recommendations.get(id_)
     if row.measurement is None or row.measurement.look_at is None:
         return None
@@ -113,8 +113,8 @@ def _looked(unit: UnitOfWork, id_: str) -> Found | None:
         lasting, kept = _compared(unit, row, row.measurement)
     except UNLIKELY as error:
         log.warning("%s: its gain cannot be judged again: %s", id_, error)
-        return Found(id_, due, None, kept)
-    return Found(id_, due, lasting, kept)
+        return LookResult(id_, due, None, kept)
+    return LookResult(id_, due, lasting, kept)
 
 
 def _compared(unit: UnitOfWork, row: Recommendation, measurement: Measurement) -> tuple[Lasting, Document]:

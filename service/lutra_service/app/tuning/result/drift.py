@@ -33,11 +33,11 @@ def record(unit: UnitOfWork, changed: SettingsChanged) -> None:
     if not new or _is_lutras(unit, database.id, new):
         return
     moves = {n: [former.text(n, former.values[n]), now.text(n, v)] for n, v in new.items()}
-    told = {"changes": moves, "sources": {n: now.server.settings[n].source for n in new}}
-    audit.drifted(unit, database.id, told)
+    details = {"changes": moves, "sources": {n: now.server.settings[n].source for n in new}}
+    audit.drifted(unit, database.id, details)
 
 
 def _is_lutras(unit: UnitOfWork, database_id: str, new: Mapping[str, Value]) -> bool:
     """Whether a recommendation set one of these values, or its undo did."""
-    made = [c for row in unit.recommendations.on_server(database_id) for c in row.changes]
-    return any(c["setting"] in new and new[c["setting"]] in (c["after"], c["before"]) for c in made)
+    changes = [c for row in unit.recommendations.on_server(database_id) for c in row.changes]
+    return any(c["setting"] in new and new[c["setting"]] in (c["after"], c["before"]) for c in changes)
